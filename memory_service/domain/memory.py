@@ -1,0 +1,209 @@
+"""What a memory is: an immutable version, its place in both times, and the head that serves it.
+
+A memory is a chain of versions under one id. Every change, of value or of state, appends a version (E11); the
+head is the newest one plus counters of use. Valid time says when the claim held in the world; recorded time
+says when the service believed it (P10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+from memory_service.domain.ids import MemoryId, Revision
+from memory_service.domain.vector_clock import Dot, VectorClock
+
+JsonScalar = str | int | float | bool | None
+JsonValue: TypeAlias = "JsonScalar | Sequence[JsonValue] | Mapping[str, JsonValue]"
+
+
+class Kind(StrEnum):
+    """What sort of thing a memory says; sets its default decay and quota (E1, E13)."""
+
+    PREFERENCE = "preference"
+    PROFILE = "profile"
+    FACT = "fact"
+    EVENT = "event"
+    CONSTRAINT = "constraint"
+    PROCEDURE = "procedure"
+    CONTEXT = "context"
+    TASK = "task"
+    TEMPORARY_PREFERENCE = "temporary_preference"
+    SUMMARY = "summary"
+
+
+class Source(StrEnum):
+    """How the writer came to know it; sets the default confidence (E8)."""
+
+    EXPLICIT = "explicit"
+    EXPLICIT_CORRECTION = "explicit_correction"
+    DERIVED = "derived"
+    INFERRED = "inferred"
+
+
+class Tier(StrEnum):
+    """Where a memory stands in its life (E6). Working memory lives in Redis, never here."""
+
+    CANDIDATE = "candidate"
+    LONG_TERM = "long_term"
+    ARCHIVE = "archive"
+
+
+class Status(StrEnum):
+    """Whether a memory speaks for the present.
+
+    `superseded` was true and no longer is; `retracted` was never true (P10). `contested` waits for a decision.
+    """
+
+    ACTIVE = "active"
+    CONTESTED = "contested"
+    SUPERSEDED = "superseded"
+    RETRACTED = "retracted"
+
+
+CURRENT_STATUSES = frozenset({Status.ACTIVE, Status.CONTESTED})
+"""Statuses that a recall about now may return."""
+
+
+class Visibility(StrEnum):
+    """Who, among one owner's agents, may see it (C14)."""
+
+    SHARED = "shared"
+    PRIVATE = "private"
+
+
+class Relation(StrEnum):
+    """What joins two memories of one owner."""
+
+    DERIVED_FROM = "derived_from"
+    SUPERSEDES = "supersedes"
+    CONTRADICTS = "contradicts"
+    SUPPORTS = "supports"
+    MERGED_INTO = "merged_into"
+
+
+class Cardinality(StrEnum):
+    """How many values of a slot may hold at once (P3)."""
+
+    ONE = "one"
+    MANY = "many"
+
+
+class MergePolicy(StrEnum):
+    """What becomes of concurrent values of one slot (F7)."""
+
+    UNION = "union"
+    INTERSECTION = "intersection"
+    HIGHEST_CONFIDENCE = "highest_confidence"
+    CONFIRM = "confirm"
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """The primary form of a memory (P1): who (or what), which predicate, which value."""
+
+    subject: str
+    predicate: str
+    object: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a version came from (P5). Every field may be empty but `actor`.
+
+    Attributes:
+        actor: id of the credential that wrote it.
+        device: device that wrote it; the server's own actor name when the caller has none.
+        agent, session, process: the agent, conversation and process that produced it.
+        reference: the caller's own id of the source, e.g. a message id.
+    """
+
+    actor: str
+    device: str = ""
+    agent: str = ""
+    session: str = ""
+    process: str = ""
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryVersion:
+    """One immutable version of one memory.
+
+    Attributes:
+        version: 1, 2, 3 … within the memory.
+        content_version: the version that introduced the present text (its fragments are stored under it).
+        slot: normalised key of what it is about (see `slots.py`), "" for none.
+        claim: normalised key of slot and value; equal claims are duplicates.
+        confidence, importance: 0..1. `importance` is the writer's own; the score's importance grows with use.
+        support: number of independent statements of it, from 1.
+        valid_from, valid_to: when it held in the world; None is open.
+        recorded_at: when this version was accepted (server clock, UTC).
+        expires_at: after it, no recall about now returns it; None never.
+        said_at: when the statement was made, as the writer tells it; only shown and used to read relative dates.
+        dot, context: the change that made this version, and what its writer had seen.
+        revision: the owner's revision that made it.
+    """
+
+    id: MemoryId
+    version: int
+    content_version: int
+    kind: Kind
+    text: str
+    topic: str
+    slot: str
+    claim: str
+    source: Source
+    confidence: float
+    importance: float
+    support: int
+    tier: Tier
+    status: Status
+    recorded_at: datetime
+    dot: Dot
+    context: VectorClock
+    revision: Revision
+    provenance: Provenance
+    assertion: Assertion | None = None
+    tags: tuple[str, ...] = ()
+    language: str = "und"
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    expires_at: datetime | None = None
+    said_at: datetime | None = None
+    visibility: Visibility = Visibility.SHARED
+    pinned: bool = False
+    reason: str = ""
+    redacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Counters of use; they change without making a version and are not part of the causal history."""
+
+    access_count: int = 0
+    adopted_count: int = 0
+    last_access_at: datetime | None = None
+    last_confirmed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryHead:
+    """The newest version of a memory, with its use."""
+
+    current: MemoryVersion
+    usage: Usage = field(default_factory=Usage)
+    created_at: datetime | None = None
+
+    @property
+    def id(self) -> MemoryId:
+        """The memory's id."""
+        return self.current.id
+
+    @property
+    def etag(self) -> str:
+        """Changes with every version; for optimistic concurrency (AIP-154)."""
+        return f"{self.current.version}-{self.current.revision}"

@@ -1,0 +1,400 @@
+"""The port to long-term memory: one owner at a time, all of a change or nothing of it.
+
+Contract, for every backend (held by the suite in `tests/contracts/`):
+
+* **Serial per owner.** `change(owner)` gives exclusive use of that owner's memories until it is left; other
+  owners never wait for it. Reads inside it see the newest committed state.
+* **All or nothing, then durable.** Leaving `change` normally commits what `apply` was given; leaving it with an
+  exception, a cancellation or a crash leaves no trace. Once it has been left normally the change survives
+  kill -9 of any process (for the durable backends).
+* **One apply.** `apply` is called at most once in a change. Its revision is `state.revision + 1` for a change
+  or greater when several are committed together; readers see revisions in order, without gaps.
+* **One owner.** No method returns, counts or changes anything of another owner, whatever ids it is given.
+* **Errors.** `Unavailable(DATABASE_UNAVAILABLE)` when the backend is away or out of connections,
+  `LimitExceeded(STORAGE_FULL)` when it cannot store more, `DeadlineExceeded` when a statement ran out of
+  time. Driver errors never leave the adapter. An unknown owner is not an error: it is empty at revision 0.
+* **Values** come back equal to what was stored: text to the code point, JSON to the value (integers beyond
+  2^53 and floats included), times to the microsecond in UTC, vectors to half precision (float16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.domain.ids import MemoryId, OwnerKey, Revision
+from memory_service.domain.memory import (
+    Kind,
+    MemoryHead,
+    MemoryVersion,
+    Relation,
+    Source,
+    Status,
+    Tier,
+    Usage,
+)
+from memory_service.domain.vector_clock import Dot, VectorClock
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerState:
+    """Where an owner's history stands.
+
+    Attributes:
+        clock: every dot accepted so far.
+        salt: 32 random bytes made with the owner's first change; keys the digests kept of forgotten and
+            idempotent content, so that nobody can test guesses against them once the owner is erased.
+    """
+
+    revision: Revision
+    clock: VectorClock
+    salt: bytes
+    memory_count: int = 0
+    frozen_kinds: frozenset[Kind] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A piece of a memory's text as it is searched (S5).
+
+    Attributes:
+        ordinal: 0, 1, 2 … within the text.
+        terms: lexical terms, with repetition (see `domain/text/analysis.py`).
+        model_id: embedding model of `vector`, "" while the text waits to be embedded.
+        vector: float32 unit vector of shape (dimension,), None while waiting.
+    """
+
+    memory_id: MemoryId
+    content_version: int
+    ordinal: int
+    text: str
+    terms: tuple[str, ...]
+    model_id: str = ""
+    vector: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """`from_id` stands in `relation` to `to_id`; both of one owner."""
+
+    from_id: MemoryId
+    relation: Relation
+    to_id: MemoryId
+
+
+class JournalEvent(StrEnum):
+    """What happened to a memory; the closed list of state changes."""
+
+    CREATED = "created"
+    SUPPORTED = "supported"
+    SUPERSEDED = "superseded"
+    CONTESTED = "contested"
+    CORRECTED = "corrected"
+    RETRACTED = "retracted"
+    ROLLED_BACK = "rolled_back"
+    FORGOTTEN = "forgotten"
+    SUPPRESSED = "suppressed"
+    REACTIVATED = "reactivated"
+    ARCHIVED = "archived"
+    PROMOTED = "promoted"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One state change of one memory: who, why, before and after. Carries no memory text.
+
+    `details` holds the parameters in force and the ids involved, as JSON-compatible scalars.
+    """
+
+    revision: Revision
+    ordinal: int
+    event: JournalEvent
+    memory_id: MemoryId
+    version: int
+    at: datetime
+    actor: str
+    device: str
+    reason: str
+    before: str = ""
+    after: str = ""
+    details: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+
+
+class TombstoneScope(StrEnum):
+    """What a tombstone stops from coming back."""
+
+    MEMORY = "memory"
+    CLAIM = "claim"
+    SLOT = "slot"
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """The trace a Forget leaves (B3): salted digests, never content.
+
+    `digest` is of the memory id, the claim or the slot, by `scope`. `context` is what the forgetting writer had
+    seen; `dot` names the Forget itself.
+    """
+
+    scope: TombstoneScope
+    digest: bytes
+    dot: Dot
+    context: VectorClock
+    at: datetime
+    revision: Revision
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutcome:
+    """The answer given to a change, kept so that a retry gets the same one (B2).
+
+    Attributes:
+        payload_digest: salted digest of what was asked; a retry with another payload is refused.
+        outcome: the first answer, as JSON-compatible data without memory text (ids, versions, effects).
+    """
+
+    operation: str
+    request_id: str
+    dot: Dot
+    payload_digest: bytes
+    outcome: Mapping[str, object]
+    revision: Revision
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Changeset:
+    """Everything that one commit writes, decided by the domain beforehand.
+
+    Attributes:
+        state: the owner's state after it.
+        versions: new versions, each becoming the head of its memory.
+        usage: use counters to set together with them (only for the memories named).
+        forgotten: memories whose heads, fragments and links go and whose versions are redacted: text,
+            assertion, topic, slot, claim, tags and provenance reference are emptied, `redacted` is set.
+        outcomes: one for each accepted request in the commit.
+    """
+
+    state: OwnerState
+    versions: Sequence[MemoryVersion] = ()
+    usage: Mapping[MemoryId, Usage] = field(default_factory=dict)
+    fragments: Sequence[Fragment] = ()
+    links: Sequence[Link] = ()
+    journal: Sequence[JournalEntry] = ()
+    tombstones: Sequence[Tombstone] = ()
+    forgotten: Sequence[MemoryId] = ()
+    outcomes: Sequence[StoredOutcome] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFilter:
+    """Which memories; every given condition must hold, an empty one holds for all (E13, S6, P6).
+
+    Attributes:
+        tags_all, tags_any: has all of them / at least one of them.
+        said_from, said_until: half-open range of `said_at`, or of `recorded_at` where `said_at` is absent.
+        valid_at: held in the world at this time.
+        agents, devices, sessions: provenance is one of these.
+        visible_to_agent: private memories of other agents are left out; None leaves none out.
+    """
+
+    ids: frozenset[MemoryId] = frozenset()
+    kinds: frozenset[Kind] = frozenset()
+    statuses: frozenset[Status] = frozenset()
+    tiers: frozenset[Tier] = frozenset()
+    sources: frozenset[Source] = frozenset()
+    tags_all: frozenset[str] = frozenset()
+    tags_any: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+    slots: frozenset[str] = frozenset()
+    subjects: frozenset[str] = frozenset()
+    predicates: frozenset[str] = frozenset()
+    agents: frozenset[str] = frozenset()
+    devices: frozenset[str] = frozenset()
+    sessions: frozenset[str] = frozenset()
+    said_from: datetime | None = None
+    said_until: datetime | None = None
+    valid_at: datetime | None = None
+    importance_min: float = 0.0
+    confidence_min: float = 0.0
+    visible_to_agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of heads in order of (created_at, id); `after` is the last key of the page before."""
+
+    heads: Sequence[MemoryHead]
+    next_after: tuple[datetime, MemoryId] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRow:
+    """A memory together with the fragments that search it."""
+
+    head: MemoryHead
+    fragments: Sequence[Fragment]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRows:
+    """What a snapshot is built from.
+
+    Attributes:
+        revision: the owner's revision these rows are of, read in the same database snapshot.
+        clock: the owner's clock at it.
+        rows: memories, in (created_at, id) order.
+        removed: for a delta, memories that no longer belong in the snapshot.
+    """
+
+    revision: Revision
+    clock: VectorClock
+    rows: Sequence[SearchRow]
+    removed: Sequence[MemoryId] = ()
+
+
+class OwnerChange(Protocol):
+    """Exclusive use of one owner's memories; see the module's contract."""
+
+    @property
+    def state(self) -> OwnerState:
+        """The owner's state at the start of the change."""
+        ...
+
+    async def outcome_of_request(self, request_id: str) -> StoredOutcome | None:
+        """The answer already given to this request id, if any."""
+        ...
+
+    async def outcome_of_dot(self, dot: Dot) -> StoredOutcome | None:
+        """The answer already given to this dot, if any."""
+        ...
+
+    async def heads_in_slots(self, slots: Sequence[str]) -> Sequence[MemoryHead]:
+        """Heads with status active or contested whose `slot` is one of `slots`, any tier, oldest first."""
+        ...
+
+    async def heads_of_claims(self, claims: Sequence[str]) -> Sequence[MemoryHead]:
+        """Heads with status active or contested whose `claim` is one of `claims`, any tier, oldest first."""
+        ...
+
+    async def heads(self, ids: Sequence[MemoryId]) -> Sequence[MemoryHead]:
+        """The heads with these ids that exist, any status, in no particular order."""
+        ...
+
+    async def select(self, where: MemoryFilter, *, limit: int) -> Sequence[MemoryHead]:
+        """Up to `limit` heads that match, oldest first."""
+        ...
+
+    async def versions(self, memory_id: MemoryId) -> Sequence[MemoryVersion]:
+        """Every version of a memory, oldest first; empty when there is none."""
+        ...
+
+    async def tombstones(self, digests: Sequence[bytes]) -> Sequence[Tombstone]:
+        """Tombstones with one of these digests."""
+        ...
+
+    async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
+        """Fragments stored for one text of a memory, in order."""
+        ...
+
+    async def apply(self, changeset: Changeset) -> None:
+        """Stage the change; it is committed when the context is left."""
+        ...
+
+
+class MemoryStore(Protocol):
+    """Long-term memory of all owners; see the module's contract."""
+
+    def change(self, owner: OwnerKey) -> AbstractAsyncContextManager[OwnerChange]:
+        """Exclusive use of `owner`'s memories for one commit."""
+        ...
+
+    async def state(self, owner: OwnerKey) -> OwnerState:
+        """The committed state; revision 0 and an empty salt for an owner without history."""
+        ...
+
+    async def get(self, owner: OwnerKey, memory_id: MemoryId) -> MemoryHead | None:
+        """The head, whatever its status; None when there is none."""
+        ...
+
+    async def links(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[Link]:
+        """Links from and to a memory."""
+        ...
+
+    async def list(
+        self,
+        owner: OwnerKey,
+        where: MemoryFilter,
+        *,
+        limit: int,
+        after: tuple[datetime, MemoryId] | None = None,
+    ) -> Page:
+        """Heads that match, in (created_at, id) order, at most `limit`, strictly after `after`."""
+        ...
+
+    async def history(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[MemoryVersion]:
+        """Every version of a memory, oldest first, redacted ones included; empty when it never existed."""
+        ...
+
+    async def journal(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[JournalEntry]:
+        """The state changes of one memory, oldest first."""
+        ...
+
+    async def search_rows(self, owner: OwnerKey, model_id: str) -> SearchRows:
+        """All current memories (status active or contested, tier not archive) with their fragments.
+
+        Fragments of `model_id` carry their vector; fragments without a vector of that model carry None.
+        """
+        ...
+
+    async def search_rows_since(self, owner: OwnerKey, model_id: str, revision: Revision) -> SearchRows:
+        """What changed after `revision`: rows changed and still current, ids that are no longer."""
+        ...
+
+    async def search_rows_as_of(
+        self,
+        owner: OwnerKey,
+        model_id: str,
+        *,
+        valid_at: datetime | None,
+        recorded_at: datetime | None,
+        limit: int,
+    ) -> SearchRows:
+        """Versions believed at `recorded_at` (newest when None) that held at `valid_at` (any when None).
+
+        Of each memory the newest version with `recorded_at` not after the given one is taken; retracted and
+        redacted ones are left out; superseded ones are kept, since they may have held at `valid_at`; with
+        `valid_at` None only current statuses are kept. At most `limit` rows, newest recorded first.
+        """
+        ...
+
+    async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
+        """Add to access counts and move last access forward; unknown ids are passed over. Makes no version."""
+        ...
+
+    async def waiting_fragments(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[Fragment]:
+        """Fragments of heads that have no vector of `model_id` yet."""
+        ...
+
+    async def store_vectors(self, owner: OwnerKey, fragments: Sequence[Fragment]) -> None:
+        """Store vectors made later; fragments whose memory was forgotten meanwhile are passed over.
+
+        Moves the owner's memories into the next delta by raising the owner's revision.
+        """
+        ...
+
+    async def owners_with_waiting_fragments(self, model_id: str, *, limit: int) -> Sequence[OwnerKey]:
+        """Owners that have fragments without a vector of `model_id`."""
+        ...
+
+    async def ping(self) -> None:
+        """Raise `Unavailable` unless the backend answers and its schema is the one we know."""
+        ...
