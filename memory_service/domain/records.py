@@ -1,0 +1,234 @@
+"""The records a change is made of and a search is made from: values passed between the rules and the stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.domain.ids import MemoryId, Revision
+from memory_service.domain.memory import (
+    Kind,
+    MemoryHead,
+    MemoryVersion,
+    Relation,
+    Source,
+    Status,
+    Tier,
+    Usage,
+)
+from memory_service.domain.vector_clock import Dot, VectorClock
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerState:
+    """Where an owner's history stands.
+
+    Attributes:
+        clock: every dot accepted so far.
+        salt: 32 random bytes made with the owner's first change; keys the digests kept of forgotten and
+            idempotent content, so that nobody can test guesses against them once the owner is erased.
+    """
+
+    revision: Revision
+    clock: VectorClock
+    salt: bytes
+    memory_count: int = 0
+    frozen_kinds: frozenset[Kind] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A piece of a memory's text as it is searched (S5).
+
+    Attributes:
+        ordinal: 0, 1, 2 … within the text.
+        terms: lexical terms, with repetition (see `domain/text/analysis.py`).
+        model_id: embedding model of `vector`, "" while the text waits to be embedded.
+        vector: float32 unit vector of shape (dimension,), None while waiting.
+    """
+
+    memory_id: MemoryId
+    content_version: int
+    ordinal: int
+    text: str
+    terms: tuple[str, ...]
+    model_id: str = ""
+    vector: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """`from_id` stands in `relation` to `to_id`; both of one owner."""
+
+    from_id: MemoryId
+    relation: Relation
+    to_id: MemoryId
+
+
+class JournalEvent(StrEnum):
+    """What happened to a memory; the closed list of state changes."""
+
+    CREATED = "created"
+    SUPPORTED = "supported"
+    SUPERSEDED = "superseded"
+    CONTESTED = "contested"
+    CORRECTED = "corrected"
+    RETRACTED = "retracted"
+    ROLLED_BACK = "rolled_back"
+    FORGOTTEN = "forgotten"
+    SUPPRESSED = "suppressed"
+    REACTIVATED = "reactivated"
+    ARCHIVED = "archived"
+    PROMOTED = "promoted"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One state change of one memory: who, why, before and after. Carries no memory text.
+
+    `details` holds the parameters in force and the ids involved, as JSON-compatible scalars.
+    """
+
+    revision: Revision
+    ordinal: int
+    event: JournalEvent
+    memory_id: MemoryId
+    version: int
+    at: datetime
+    actor: str
+    device: str
+    reason: str
+    before: str = ""
+    after: str = ""
+    details: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+
+
+class TombstoneScope(StrEnum):
+    """What a tombstone stops from coming back."""
+
+    MEMORY = "memory"
+    CLAIM = "claim"
+    SLOT = "slot"
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """The trace a Forget leaves (B3): salted digests, never content.
+
+    `digest` is of the memory id, the claim or the slot, by `scope`. `context` is what the forgetting writer had
+    seen; `dot` names the Forget itself.
+    """
+
+    scope: TombstoneScope
+    digest: bytes
+    dot: Dot
+    context: VectorClock
+    at: datetime
+    revision: Revision
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutcome:
+    """The answer given to a change, kept so that a retry gets the same one (B2).
+
+    Attributes:
+        payload_digest: salted digest of what was asked; a retry with another payload is refused.
+        outcome: the first answer, as JSON-compatible data without memory text (ids, versions, effects).
+    """
+
+    operation: str
+    request_id: str
+    dot: Dot
+    payload_digest: bytes
+    outcome: Mapping[str, object]
+    revision: Revision
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Changeset:
+    """Everything that one commit writes, decided by the domain beforehand.
+
+    Attributes:
+        state: the owner's state after it.
+        versions: new versions, each becoming the head of its memory.
+        usage: use counters to set together with them (only for the memories named).
+        forgotten: memories whose heads, fragments and links go and whose versions are redacted: text,
+            assertion, topic, slot, claim, tags and provenance reference are emptied, `redacted` is set.
+        outcomes: one for each accepted request in the commit.
+    """
+
+    state: OwnerState
+    versions: Sequence[MemoryVersion] = ()
+    usage: Mapping[MemoryId, Usage] = field(default_factory=dict)
+    fragments: Sequence[Fragment] = ()
+    links: Sequence[Link] = ()
+    journal: Sequence[JournalEntry] = ()
+    tombstones: Sequence[Tombstone] = ()
+    forgotten: Sequence[MemoryId] = ()
+    outcomes: Sequence[StoredOutcome] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFilter:
+    """Which memories; every given condition must hold, an empty one holds for all (E13, S6, P6).
+
+    Attributes:
+        tags_all, tags_any: has all of them / at least one of them.
+        said_from, said_until: half-open range of `said_at`, or of `recorded_at` where `said_at` is absent.
+        valid_at: held in the world at this time.
+        agents, devices, sessions: provenance is one of these.
+        visible_to_agent: private memories of other agents are left out; None leaves none out.
+    """
+
+    ids: frozenset[MemoryId] = frozenset()
+    kinds: frozenset[Kind] = frozenset()
+    statuses: frozenset[Status] = frozenset()
+    tiers: frozenset[Tier] = frozenset()
+    sources: frozenset[Source] = frozenset()
+    tags_all: frozenset[str] = frozenset()
+    tags_any: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+    slots: frozenset[str] = frozenset()
+    subjects: frozenset[str] = frozenset()
+    predicates: frozenset[str] = frozenset()
+    agents: frozenset[str] = frozenset()
+    devices: frozenset[str] = frozenset()
+    sessions: frozenset[str] = frozenset()
+    said_from: datetime | None = None
+    said_until: datetime | None = None
+    valid_at: datetime | None = None
+    importance_min: float = 0.0
+    confidence_min: float = 0.0
+    visible_to_agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRow:
+    """A memory together with the fragments that search it."""
+
+    head: MemoryHead
+    fragments: Sequence[Fragment]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRows:
+    """What a snapshot is built from.
+
+    Attributes:
+        revision: the owner's revision these rows are of, read in the same database snapshot.
+        clock: the owner's clock at it.
+        rows: memories, in (created_at, id) order.
+        removed: for a delta, memories that no longer belong in the snapshot.
+    """
+
+    revision: Revision
+    clock: VectorClock
+    rows: Sequence[SearchRow]
+    removed: Sequence[MemoryId] = ()
