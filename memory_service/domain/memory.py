@@ -55,7 +55,8 @@ class Tier(StrEnum):
 class Status(StrEnum):
     """Whether a memory speaks for the present.
 
-    `superseded` was true and no longer is; `retracted` was never true (P10). `contested` waits for a decision.
+    `superseded` was true and no longer is; `retracted` was never true (P10). `contested` waits for
+    a decision.
     """
 
     ACTIVE = "active"
@@ -143,7 +144,8 @@ class MemoryVersion:
         valid_from, valid_to: when it held in the world; None is open.
         recorded_at: when this version was accepted (server clock, UTC).
         expires_at: after it, no recall about now returns it; None never.
-        said_at: when the statement was made, as the writer tells it; only shown and used to read relative dates.
+        said_at: when the statement was made, as the writer tells it; shown, filtered by, and used to
+            read relative dates.
         dot, context: the change that made this version, and what its writer had seen.
         revision: the owner's revision that made it.
     """

@@ -1,4 +1,4 @@
-"""The records a change is made of and a search is made from: values passed between the rules and the stores."""
+"""The records a change is made of and a search is made from: passed between the rules and the stores."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ class TombstoneScope(StrEnum):
 class Tombstone:
     """The trace a Forget leaves (B3): salted digests, never content.
 
-    `digest` is of the memory id, the claim or the slot, by `scope`. `context` is what the forgetting writer had
-    seen; `dot` names the Forget itself.
+    `digest` is of the memory id, the claim or the slot, by `scope`. `context` is what the forgetting writer
+    had seen; `dot` names the Forget itself.
     """
 
     scope: TombstoneScope

@@ -1,7 +1,7 @@
 """Dots and vector clocks: the only order of changes this service knows (F7, B1).
 
-A dot (device, counter) names one accepted change; a clock maps each device to the highest counter up to which
-all of its changes are included (so a clock is a set of dots without holes). After Almeida, Baquero, Gonçalves,
+A dot (device, counter) names one accepted change; a clock maps each device to the highest counter up to
+which all of its changes are included (so a clock is a set of dots without holes). After Almeida, Baquero, Gonçalves,
 Preguiça, Fonte, "Scalable and Accurate Causality Tracking for Eventually Consistent Stores" (DAIS 2014).
 """
 

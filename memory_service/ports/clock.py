@@ -10,8 +10,8 @@ from typing import Protocol
 class Clock(Protocol):
     """The one source of the service's time.
 
-    Contract: `now()` is timezone-aware UTC and never goes backwards within a process; `monotonic()` is seconds
-    from an arbitrary origin, for durations only. No client's time ever stands in for either.
+    Contract: `now()` is timezone-aware UTC and never goes backwards within a process; `monotonic()` is
+    seconds from an arbitrary origin, for durations only. No client's time ever stands in for either.
     """
 
     def now(self) -> datetime:

@@ -4,8 +4,8 @@ Contract, for every backend (held by the suite in `tests/contracts/`):
 
 * **Serial per owner.** `change(owner)` gives exclusive use of that owner's memories until it is left; other
   owners never wait for it. Reads inside it see the newest committed state.
-* **All or nothing, then durable.** Leaving `change` normally commits what `apply` was given; leaving it with an
-  exception, a cancellation or a crash leaves no trace. Once it has been left normally the change survives
+* **All or nothing, then durable.** Leaving `change` normally commits what `apply` was given; leaving it with
+  an exception, a cancellation or a crash leaves no trace. Once it has been left normally the change survives
   kill -9 of any process (for the durable backends).
 * **One apply.** `apply` is called at most once in a change. Its revision is `state.revision + 1` for a change
   or greater when several are committed together; readers see revisions in order, without gaps.
@@ -186,7 +186,7 @@ class MemoryStore(Protocol):
         ...
 
     async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
-        """Add to access counts and move last access forward; unknown ids are passed over. Makes no version."""
+        """Add to access counts, move last access forward; unknown ids are passed over. Makes no version."""
         ...
 
     async def waiting_fragments(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[Fragment]:

@@ -61,8 +61,8 @@ class SharedCache(Protocol):
     """L2: what replicas share. Everything in it can be lost at any time.
 
     Contract: every method raises `Unavailable(REDIS_UNAVAILABLE)` when the cache is away; callers carry on
-    without. Keys carry what the value depends on, so a stale value cannot be read; all keys of one owner share
-    a hash tag and have a time to live.
+    without. Keys carry what the value depends on, so a stale value cannot be read; all keys of one owner
+    share a hash tag and have a time to live.
     """
 
     async def get_snapshot(self, owner: OwnerKey, model_id: str) -> tuple[Revision, bytes] | None:
@@ -90,7 +90,7 @@ class SharedCache(Protocol):
         ...
 
     def changes(self) -> AsyncIterator[Sequence[tuple[str, Revision]] | None]:
-        """News as (owner id, revision) batches; None after any gap (reconnect): everything may have changed."""
+        """News as (owner id, revision) batches; None after a gap (reconnect): everything may have changed."""
         ...
 
     async def ping(self) -> None:
