@@ -114,6 +114,14 @@ class OwnerChange(Protocol):
         """Fragments stored for one text of a memory, in order."""
         ...
 
+    async def derivatives(self, ids: Sequence[MemoryId]) -> Sequence[MemoryId]:
+        """Memories that stand in `derived_from` or whose sources were merged from any of `ids`, one step away.
+
+        That is: every `from_id` of a DERIVED_FROM link to one of `ids`, and every `to_id` of a MERGED_INTO link
+        from one of `ids`.
+        """
+        ...
+
     async def apply(self, changeset: Changeset) -> None:
         """Stage the change; it is committed when the context is left."""
         ...
