@@ -11,10 +11,10 @@ compile() {
     --no-emit-index-url --no-emit-find-links --no-header --no-annotate ${UPGRADE:+--upgrade} "$@"
 }
 compile pyproject.toml --extra embedded --extra local-embedder --extra dev --output-file requirements/dev.lock
-# The same versions, without what only development needs, and the build tool alone.
+# The same versions for the container (its databases are elsewhere), and the build tool alone.
 UPGRADE=""
 rm -f requirements/runtime.lock requirements/build.lock
-compile pyproject.toml --extra embedded --extra local-embedder --constraint requirements/dev.lock --output-file requirements/runtime.lock
+compile pyproject.toml --extra local-embedder --constraint requirements/dev.lock --output-file requirements/runtime.lock
 echo "setuptools" | compile - --constraint requirements/dev.lock --output-file requirements/build.lock
 if grep -nE '^(torch|nvidia|triton)' requirements/*.lock; then
   echo "lock: none of the above may come in" >&2
