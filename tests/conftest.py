@@ -1,6 +1,7 @@
 """Shared fixtures: one embedded PostgreSQL and Valkey per worker, started only when a test asks for them.
 
     stack               session   the running servers (`EmbeddedStack`)
+    new_database        session   `async with new_database() as dsn`, for fixtures that outlive a test
     database_url        test      DSN of a fresh, migrated database (superuser), dropped afterwards
     empty_database_url  test      DSN of a fresh database that holds nothing, dropped afterwards
     redis_url           test      URL of an empty Valkey
@@ -13,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from memory_service.adapters.embedded import EmbeddedStack
 
 TEMPLATE = "memory_service_template"
+NewDatabase = Callable[[], contextlib.AbstractAsyncContextManager[str]]
 _numbers = itertools.count(1)
 
 pytest.register_assert_rewrite("tests.contracts", "tests.support")
@@ -88,10 +90,16 @@ async def database_template(stack: EmbeddedStack) -> str:
     return TEMPLATE
 
 
+@pytest.fixture(scope="session")
+async def new_database(stack: EmbeddedStack, database_template: str) -> NewDatabase:
+    """Makes a fresh migrated database, dropped when its block ends."""
+    return lambda: _database(stack.database_url, database_template)
+
+
 @pytest.fixture
-async def database_url(stack: EmbeddedStack, database_template: str) -> AsyncIterator[str]:
+async def database_url(new_database: NewDatabase) -> AsyncIterator[str]:
     """A fresh migrated database."""
-    async with _database(stack.database_url, database_template) as dsn:
+    async with new_database() as dsn:
         yield dsn
 
 

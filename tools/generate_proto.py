@@ -6,7 +6,6 @@ The result depends on the .proto files and the locked grpcio-tools and mypy-prot
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import sysconfig
@@ -23,7 +22,7 @@ SUFFIXES = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", "_pb2_grpc.pyi")
 
 
 def generate(destination: Path) -> None:
-    """Write the generated modules of every .proto file below `destination`; raises SystemExit if protoc fails."""
+    """Write the modules of every .proto file below `destination`; SystemExit if protoc fails."""
     sources = sorted(str(path.relative_to(PROTO)) for path in (PROTO / PACKAGE).glob("*.proto"))
     if not sources:
         raise SystemExit(f"no .proto file in {PROTO / PACKAGE}")
@@ -79,7 +78,7 @@ def main() -> int:
             if name in fresh:
                 shutil.copyfile(Path(scratch) / PACKAGE / name, target / name)
             else:
-                os.unlink(target / name)
+                (target / name).unlink()
         print(f"{PACKAGE}: updated {', '.join(stale)}")
     return 0
 
