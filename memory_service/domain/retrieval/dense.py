@@ -1,0 +1,66 @@
+"""Exact cosine similarity by one matrix-vector product (B6): no index, so nothing is missed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.domain.retrieval.columns import Floats, Ints, Mask
+
+if TYPE_CHECKING:
+    from memory_service.domain.retrieval.snapshot import OwnerSnapshot
+
+NO_VECTOR: Final = -2.0
+"""Stands for "no vector of this model": below every cosine."""
+
+_GATHER_SHARE: Final = 0.2
+"""Below this share of wanted fragments, copying their vectors out is cheaper than multiplying all."""
+
+_DECIMALS: Final = 6
+
+
+def cosines(snapshot: OwnerSnapshot, query: NDArray[np.float32], wanted: Mask | None = None) -> Floats:
+    """The best cosine of each row's fragments with `query`; NO_VECTOR for rows without vectors.
+
+    Args:
+        query: unit vector of the snapshot's model, shape (dimension,).
+        wanted: rows that matter, shape (rows,); others may get NO_VECTOR. None: all.
+
+    Returns:
+        Shape (rows,), rounded to 6 decimals: that is what float32 sums in different order agree on.
+    """
+    best = np.full(len(snapshot.live), NO_VECTOR)
+    rows, starts = snapshot.fragment_starts
+    if len(rows) == 0:
+        return best
+    matrix = snapshot.fragments["vector"]
+    places = _places_worth_gathering(snapshot, wanted)
+    if places is not None:
+        owners = snapshot.fragments["row"][places]
+        starts = np.flatnonzero(np.diff(owners, prepend=-1))
+        rows, matrix = owners[starts], matrix[places]
+        if len(rows) == 0:
+            return best
+    similarity = matrix @ query
+    if len(starts) < len(similarity):
+        similarity = np.maximum.reduceat(similarity, starts)
+    best[rows] = np.round(similarity.astype(np.float64), _DECIMALS)
+    return best
+
+
+def _places_worth_gathering(snapshot: OwnerSnapshot, wanted: Mask | None) -> Ints | None:
+    if wanted is None:
+        return None
+    places = np.flatnonzero(wanted[snapshot.fragments["row"]])
+    return places if len(places) < _GATHER_SHARE * len(snapshot.fragments) else None
+
+
+def unit(vector: NDArray[np.float32]) -> NDArray[np.float32] | None:
+    """`vector` at length 1; None when it is zero, not finite or too large to have a length."""
+    wide = vector.astype(np.float64)
+    length = float(np.sqrt(wide @ wide))
+    if not np.isfinite(length) or length == 0.0:
+        return None
+    return (wide / length).astype(np.float32)

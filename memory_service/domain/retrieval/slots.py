@@ -1,0 +1,109 @@
+"""The third list of candidates: memories whose subject, predicate, topic or tag the query names.
+
+A name counts as mentioned when the query has all of its terms. What many memories share says little, so a
+mentioned name weighs its idf over memories, times its number of terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from memory_service.domain.retrieval.columns import ABSENT, Column, Floats, GrowTable, Interner, Ints, Mask
+from memory_service.domain.text.analysis import analyse
+
+_NOT_ANALYSED: Final = -1
+NAME_FIELDS: Final = ("subject", "predicate", "topic")
+
+
+class NameIndex:
+    """Terms of the names in use. Immutable.
+
+    Attributes:
+        terms: (name, term) pairs, each name's distinct terms; numbers of the snapshot's string table and of
+            its lexical vocabulary.
+        sizes: number of distinct terms by name, -1 for strings that are no names.
+    """
+
+    __slots__ = ("sizes", "terms")
+
+    def __init__(self, terms: GrowTable, sizes: Ints) -> None:
+        self.terms, self.sizes = terms, sizes
+
+    @classmethod
+    def empty(cls) -> NameIndex:
+        """An index of no names."""
+        return cls(
+            GrowTable({"name": np.zeros(0, np.int32), "term": np.zeros(0, np.int32)}), np.zeros(0, np.int64)
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.terms.nbytes + self.sizes.nbytes
+
+    def extended(self, names: Iterable[int], strings: Interner, vocabulary: Interner) -> NameIndex:
+        """With these names' terms, where they are not yet known."""
+        sizes = np.full(max(len(strings), len(self.sizes)), _NOT_ANALYSED, np.int64)
+        sizes[: len(self.sizes)] = self.sizes
+        owners: list[int] = []
+        terms: list[int] = []
+        for name in names:
+            if name == ABSENT or sizes[name] != _NOT_ANALYSED:
+                continue
+            # `tech_stack` and `user:home` are words joined by marks that a query would not write.
+            words = strings.string(name).replace("_", " ").replace(":", " ")
+            numbers = [vocabulary.add(term) for term in dict.fromkeys(analyse(words))]
+            sizes[name] = len(numbers)
+            owners.extend([name] * len(numbers))
+            terms.extend(numbers)
+        table = self.terms.extended({"name": np.asarray(owners), "term": np.asarray(terms)})
+        return NameIndex(table, sizes)
+
+    def mentioned(self, query: Ints, vocabulary_size: int) -> Mask:
+        """Which strings the query names, shape (strings known here,).
+
+        Args:
+            query: the query's distinct terms as vocabulary numbers.
+        """
+        asked = np.zeros(vocabulary_size, np.bool_)
+        asked[query] = True
+        met = self.terms["name"][asked[self.terms["term"]]]
+        found = np.bincount(met, minlength=len(self.sizes)) == self.sizes
+        result: Mask = found & (self.sizes > 0)
+        return result
+
+
+def name_scores(
+    mentioned: Mask, sizes: Ints, columns: Iterable[Column], tags: GrowTable, live: Mask
+) -> Floats:
+    """How much of what each memory is about the query names; 0 for nothing.
+
+    Args:
+        mentioned, sizes: by string number.
+        columns: string numbers of each row's subject, predicate, topic (ABSENT for none), shape (rows,).
+        tags: (row, tag) pairs.
+        live: which rows live.
+    """
+    rows = len(live)
+    score = np.zeros(rows)
+    if not mentioned.any():
+        return score
+    count = int(np.count_nonzero(live))
+    # One more place, so that ABSENT (-1) reads "not mentioned".
+    padded = np.append(mentioned, False)
+    for column in columns:
+        hits = np.flatnonzero(padded[column] & live)
+        _add(score, hits, column[hits], sizes, count)
+    hits = np.flatnonzero(padded[tags["tag"]] & live[tags["row"]])
+    _add(score, tags["row"][hits], tags["tag"][hits], sizes, count)
+    return np.round(score, 9)
+
+
+def _add(score: Floats, rows: Column, names: Column, sizes: Ints, count: int) -> None:
+    if len(rows) == 0:
+        return
+    users = np.bincount(names)[names]
+    np.add.at(score, rows, sizes[names] * np.log1p((count - users + 0.5) / (users + 0.5)))

@@ -1,0 +1,410 @@
+"""One owner's current memories, arranged for search: a matrix of vectors, columns, postings (F9, B6).
+
+A snapshot never changes. `apply` gives a new one that shares its arrays with the old one and appends behind
+them; memories that changed or left are masked out, and once a quarter of the rows is dead all is copied
+compactly. Vectors are held as float32 (NumPy has no fast float16 product) with float16 values, which is what
+the store keeps, so that a snapshot gives the same scores whether it was built, extended or unpacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from memory_service.domain.ids import MemoryId, Revision
+from memory_service.domain.memory import Kind, MemoryHead, Source, Status, Tier, Visibility
+from memory_service.domain.records import Fragment, SearchRow, SearchRows
+from memory_service.domain.retrieval.columns import (
+    ABSENT,
+    Column,
+    GrowTable,
+    Interner,
+    Ints,
+    Mask,
+    optional,
+)
+from memory_service.domain.retrieval.heads import HeadTable, object_nbytes
+from memory_service.domain.retrieval.lexical import LexicalIndex
+from memory_service.domain.retrieval.slots import NAME_FIELDS, NameIndex
+from memory_service.domain.retrieval.times import (
+    NEVER_AFTER,
+    NEVER_BEFORE,
+    microseconds,
+    optional_microseconds,
+)
+from memory_service.domain.vector_clock import VectorClock
+
+KIND_CODE: Final = {kind: code for code, kind in enumerate(Kind)}
+STATUS_CODE: Final = {status: code for code, status in enumerate(Status)}
+TIER_CODE: Final = {tier: code for code, tier in enumerate(Tier)}
+SOURCE_CODE: Final = {source: code for code, source in enumerate(Source)}
+
+STRING_COLUMNS: Final = ("topic", "slot", "subject", "predicate", "agent", "device", "session")
+ROW_COLUMNS: Final[Mapping[str, DTypeLike]] = {
+    "id_high": np.uint64,
+    "id_low": np.uint64,
+    "kind": np.int8,
+    "status": np.int8,
+    "tier": np.int8,
+    "source": np.int8,
+    "private": np.bool_,
+    "pinned": np.bool_,
+    "confidence": np.float64,
+    "importance": np.float64,
+    "access_count": np.int64,
+    "adopted_count": np.int64,
+    "accessed_at": np.int64,
+    "confirmed_at": np.int64,
+    "recorded_at": np.int64,
+    "created_at": np.int64,
+    "said_at": np.int64,
+    "valid_from": np.int64,
+    "valid_to": np.int64,
+    "expires_at": np.int64,
+    **dict.fromkeys(STRING_COLUMNS, np.int32),
+    "head_bytes": np.int32,
+    "length": np.int32,
+    "postings_end": np.int64,
+}
+"""Columns of a memory. Times in microseconds (see `times`), strings as numbers of the string table."""
+
+_MASK_64: Final = 2**64 - 1
+_DEAD_MIN: Final = 32
+_DEAD_SHARE: Final = 0.25
+_ID_ENTRY_BYTES: Final = 200
+
+
+class OwnerSnapshot:
+    """See the module. Rows are numbered in order of arrival; `live` tells which of them count.
+
+    Attributes:
+        revision, clock: the owner's at this snapshot.
+        model_id, dimension: of the vectors; vectors of another model must not be compared with them.
+        rows: the columns in `ROW_COLUMNS`.
+        fragments: columns `row` (ascending) and `vector` (float32, shape (fragments, dimension)).
+        tags: columns `row` and `tag`.
+        strings: the strings that the string columns and tags number.
+        live: shape (rows,).
+    """
+
+    def __init__(
+        self,
+        revision: Revision,
+        clock: VectorClock,
+        model_id: str,
+        dimension: int,
+        tables: Mapping[str, GrowTable],
+        lexical: LexicalIndex,
+        names: NameIndex,
+        strings: Interner,
+        heads: HeadTable,
+        live: Mask,
+    ) -> None:
+        self.revision, self.clock, self.model_id, self.dimension = revision, clock, model_id, dimension
+        self.rows, self.fragments, self.tags = tables["rows"], tables["fragments"], tables["tags"]
+        self.lexical, self.names, self.strings, self.heads, self.live = lexical, names, strings, heads, live
+
+    @classmethod
+    def build(cls, rows: SearchRows, model_id: str, dimension: int) -> OwnerSnapshot:
+        """The snapshot of these rows.
+
+        Fragments of other models, and those that wait for their vector, are searched by their terms only.
+
+        Raises:
+            ValueError: a vector of this model has another dimension (a bug of whoever stored it).
+        """
+        return cls._empty(rows.revision, rows.clock, model_id, dimension)._appended(rows, ())
+
+    @classmethod
+    def _empty(cls, revision: Revision, clock: VectorClock, model_id: str, dimension: int) -> OwnerSnapshot:
+        tables = {
+            "rows": GrowTable({name: np.zeros(0, dtype) for name, dtype in ROW_COLUMNS.items()}),
+            "fragments": GrowTable(
+                {"row": np.zeros(0, np.int32), "vector": np.zeros((0, dimension), np.float32)}
+            ),
+            "tags": GrowTable({"row": np.zeros(0, np.int32), "tag": np.zeros(0, np.int32)}),
+        }
+        return cls(
+            revision,
+            clock,
+            model_id,
+            dimension,
+            tables,
+            LexicalIndex.empty(),
+            NameIndex.empty(),
+            Interner(),
+            HeadTable(()),
+            np.zeros(0, np.bool_),
+        )
+
+    def apply(self, delta: SearchRows) -> OwnerSnapshot:
+        """The snapshot after a delta: its rows added or put in place of older ones, its `removed` gone.
+
+        Cheap: it copies masks and counters, not vectors or texts. A delta older than this snapshot is no
+        news and gives this snapshot back.
+        """
+        if delta.revision < self.revision:
+            return self
+        leaving = {*delta.removed, *(row.head.id for row in delta.rows)}
+        dead = [row for row in map(self.row_of.get, leaving) if row is not None]
+        snapshot = self._appended(delta, sorted(dead))
+        count = len(snapshot.live)
+        if snapshot.dead_count > max(_DEAD_MIN, _DEAD_SHARE * count):
+            return snapshot.compacted()
+        return snapshot
+
+    def _appended(self, delta: SearchRows, dead: Sequence[int]) -> OwnerSnapshot:
+        first = len(self.rows)
+        heads = [row.head for row in delta.rows]
+        documents = [[term for f in row.fragments for term in f.terms] for row in delta.rows]
+        dead_length = int(self.rows["length"][list(dead)].sum()) if dead else 0
+        lexical, ends = self.lexical.extended(
+            first, documents, [self._postings_of(row) for row in dead], dead_length
+        )
+        columns = _row_columns(heads, self.strings)
+        columns["length"] = np.asarray([len(document) for document in documents], np.int32)
+        columns["postings_end"] = ends
+        tag_rows = [
+            (row, self.strings.add(tag)) for row, h in enumerate(heads, first) for tag in h.current.tags
+        ]
+        tag_columns = np.asarray(tag_rows, np.int32).reshape(-1, 2)
+        names = [columns[field] for field in NAME_FIELDS] + [tag_columns[:, 1]]
+        live = np.ones(first + len(heads), np.bool_)
+        live[:first] = self.live
+        live[list(dead)] = False
+        snapshot = OwnerSnapshot(
+            delta.revision,
+            delta.clock,
+            self.model_id,
+            self.dimension,
+            {
+                "rows": self.rows.extended(columns),
+                "fragments": self.fragments.extended(self._fragment_columns(delta.rows, first)),
+                "tags": self.tags.extended({"row": tag_columns[:, 0], "tag": tag_columns[:, 1]}),
+            },
+            lexical,
+            self.names.extended(np.unique(np.concatenate(names)).tolist(), self.strings, lexical.vocabulary),
+            self.strings,
+            self.heads.extended(heads, dead),
+            live,
+        )
+        row_of = dict(self.row_of)
+        for id_ in delta.removed:
+            row_of.pop(id_, None)
+        row_of.update((head.id, row) for row, head in enumerate(heads, first))
+        snapshot.row_of = row_of
+        return snapshot
+
+    def _postings_of(self, row: int) -> slice:
+        ends = self.rows["postings_end"]
+        return slice(int(ends[row - 1]) if row else 0, int(ends[row]))
+
+    def _fragment_columns(self, rows: Sequence[SearchRow], first: int) -> dict[str, Column]:
+        owners: list[int] = []
+        vectors: list[NDArray[np.float32]] = []
+        for number, row in enumerate(rows, first):
+            found = [vector for f in row.fragments if (vector := self._vector_of(f)) is not None]
+            owners.extend([number] * len(found))
+            vectors.extend(found)
+        if not vectors:
+            return {"row": np.zeros(0, np.int32), "vector": np.zeros((0, self.dimension), np.float32)}
+        matrix = np.stack(vectors).astype(np.float16).astype(np.float32)
+        return {"row": np.asarray(owners, np.int32), "vector": matrix}
+
+    def _vector_of(self, fragment: Fragment) -> NDArray[np.float32] | None:
+        if fragment.vector is None or fragment.model_id != self.model_id:
+            return None
+        if fragment.vector.shape != (self.dimension,):
+            raise ValueError(f"a vector of {self.model_id} has shape {fragment.vector.shape}")
+        return fragment.vector
+
+    def with_usage(self, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> OwnerSnapshot:
+        """This snapshot after these accesses (how many, when last), counted as the store counts them.
+
+        Accesses do not raise the revision, so no delta brings them; unknown ids are passed over.
+        """
+        known = [(self.row_of[id_], times, at) for id_, (times, at) in accesses.items() if id_ in self.row_of]
+        if not known:
+            return self
+        counts, last = np.array(self.rows["access_count"]), np.array(self.rows["accessed_at"])
+        heads: list[tuple[int, MemoryHead]] = []
+        for row, times, at in known:
+            counts[row] += times
+            last[row] = max(int(last[row]), microseconds(at))
+            head = self.heads[row]
+            newest = max(filter(None, (head.usage.last_access_at, at)))
+            usage = replace(head.usage, access_count=head.usage.access_count + times, last_access_at=newest)
+            heads.append((row, replace(head, usage=usage)))
+        rows = self.rows.replaced("access_count", counts).replaced("accessed_at", last)
+        return self._with(rows=rows, heads=self.heads.replaced(heads))
+
+    def _with(self, *, rows: GrowTable, heads: HeadTable) -> OwnerSnapshot:
+        tables = {"rows": rows, "fragments": self.fragments, "tags": self.tags}
+        return OwnerSnapshot(
+            self.revision,
+            self.clock,
+            self.model_id,
+            self.dimension,
+            tables,
+            self.lexical,
+            self.names,
+            self.strings,
+            heads,
+            self.live,
+        )
+
+    def compacted(self) -> OwnerSnapshot:
+        """The same memories without dead rows, and without any string or term that only they used."""
+        kept = np.flatnonzero(self.live)
+        places = np.full(len(self.live), ABSENT, np.int64)
+        places[kept] = np.arange(len(kept))
+        lexical = self.lexical.compacted(self.live, places)
+        columns = {name: self.rows[name][kept] for name in self.rows.names}
+        ends = np.diff(self.rows["postings_end"], prepend=0)[kept]
+        columns["postings_end"] = np.cumsum(ends)
+        live_tags = self.live[self.tags["row"]]
+        tags = self.tags["tag"][live_tags]
+        used = np.unique(np.concatenate([tags, *(columns[name] for name in STRING_COLUMNS)]))
+        used = used[used != ABSENT]
+        numbers = np.full(len(self.strings) + 1, ABSENT, np.int32)
+        numbers[used] = np.arange(len(used))
+        for name in STRING_COLUMNS:
+            columns[name] = numbers[columns[name]]
+        strings = Interner(self.strings.string(int(number)) for number in used)
+        tag_columns = {"row": places[self.tags["row"][live_tags]].astype(np.int32), "tag": numbers[tags]}
+        live_fragments = self.live[self.fragments["row"]]
+        fragments = {
+            "row": places[self.fragments["row"][live_fragments]].astype(np.int32),
+            "vector": self.fragments["vector"][live_fragments],
+        }
+        names = np.unique(np.concatenate([tag_columns["tag"], *(columns[name] for name in NAME_FIELDS)]))
+        return OwnerSnapshot(
+            self.revision,
+            self.clock,
+            self.model_id,
+            self.dimension,
+            {"rows": GrowTable(columns), "fragments": GrowTable(fragments), "tags": GrowTable(tag_columns)},
+            lexical,
+            NameIndex.empty().extended(names.tolist(), strings, lexical.vocabulary),
+            strings,
+            self.heads.taken(kept.tolist()),
+            np.ones(len(kept), np.bool_),
+        )
+
+    def pack(self) -> bytes:
+        """The snapshot as bytes for the shared cache; see `packing`."""
+        from memory_service.domain.retrieval.packing import pack
+
+        return pack(self)
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> OwnerSnapshot:
+        """The snapshot that was packed.
+
+        Raises:
+            ValueError: damaged, or packed by another version of the format.
+        """
+        from memory_service.domain.retrieval.packing import unpack
+
+        return unpack(packed)
+
+    def __len__(self) -> int:
+        """Number of memories."""
+        return len(self.live) - self.dead_count
+
+    @cached_property
+    def dead_count(self) -> int:
+        """Rows that no longer count."""
+        return int(len(self.live) - np.count_nonzero(self.live))
+
+    @cached_property
+    def row_of(self) -> Mapping[MemoryId, int]:
+        """The live row of each memory."""
+        ids = [MemoryId(id_) for id_ in row_ids(self.rows, np.flatnonzero(self.live))]
+        return dict(zip(ids, np.flatnonzero(self.live).tolist(), strict=True))
+
+    def head(self, row: int) -> MemoryHead:
+        """The memory in a live row."""
+        return self.heads[row]
+
+    def memories(self) -> Iterable[MemoryHead]:
+        """All memories, oldest row first."""
+        return (self.heads[row] for row in np.flatnonzero(self.live).tolist())
+
+    @cached_property
+    def fragment_starts(self) -> tuple[Ints, Ints]:
+        """Rows that have vectors, ascending, and where in the matrix each one's fragments begin."""
+        owners = self.fragments["row"]
+        starts = np.flatnonzero(np.diff(owners, prepend=-1))
+        return owners[starts].astype(np.int64), starts
+
+    @cached_property
+    def nbytes(self) -> int:
+        """About how many bytes this snapshot keeps alive, Python objects included (a little high).
+
+        Heads that are still packed count as both bytes and objects, since recalls will make objects of them.
+        """
+        arrays = self.rows.nbytes + self.fragments.nbytes + self.tags.nbytes + self.live.nbytes
+        objects = int(self.rows["head_bytes"][self.live].sum()) + self.heads.packed_nbytes
+        index = self.lexical.nbytes + self.names.nbytes + self.strings.nbytes
+        return arrays + objects + index + _ID_ENTRY_BYTES * len(self)
+
+
+def row_ids(rows: GrowTable, numbers: NDArray[np.int64]) -> Iterable[Any]:
+    """The memory ids of these rows."""
+    high, low = rows["id_high"][numbers].tolist(), rows["id_low"][numbers].tolist()
+    return (UUID(int=(h << 64) | lo) for h, lo in zip(high, low, strict=True))
+
+
+def _row_columns(heads: Sequence[MemoryHead], strings: Interner) -> dict[str, Column]:
+    """The columns of these heads, apart from `length` and `postings_end`."""
+    values = [_row_values(head, strings) for head in heads]
+    names = [name for name in ROW_COLUMNS if name not in ("length", "postings_end")]
+    by_column = zip(*values, strict=True) if values else [()] * len(names)
+    return {
+        name: np.asarray(column, ROW_COLUMNS[name]) for name, column in zip(names, by_column, strict=True)
+    }
+
+
+def _row_values(head: MemoryHead, strings: Interner) -> tuple[Any, ...]:
+    """In the order of `ROW_COLUMNS`."""
+    v, use = head.current, head.usage
+    recorded = microseconds(v.recorded_at)
+    claim = v.assertion
+    return (
+        v.id.int >> 64,
+        v.id.int & _MASK_64,
+        KIND_CODE[v.kind],
+        STATUS_CODE[v.status],
+        TIER_CODE[v.tier],
+        SOURCE_CODE[v.source],
+        v.visibility is Visibility.PRIVATE,
+        v.pinned,
+        v.confidence,
+        v.importance,
+        use.access_count,
+        use.adopted_count,
+        optional_microseconds(use.last_access_at, NEVER_BEFORE),
+        optional_microseconds(use.last_confirmed_at, NEVER_BEFORE),
+        recorded,
+        optional_microseconds(head.created_at, recorded),
+        optional_microseconds(v.said_at, recorded),
+        optional_microseconds(v.valid_from, NEVER_BEFORE),
+        optional_microseconds(v.valid_to, NEVER_AFTER),
+        optional_microseconds(v.expires_at, NEVER_AFTER),
+        optional(v.topic, strings),
+        optional(v.slot, strings),
+        optional(claim.subject if claim else "", strings),
+        optional(claim.predicate if claim else "", strings),
+        optional(v.provenance.agent, strings),
+        optional(v.provenance.device, strings),
+        optional(v.provenance.session, strings),
+        object_nbytes(head),
+    )
