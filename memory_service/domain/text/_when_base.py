@@ -1,0 +1,137 @@
+"""What the English and the Chinese rules of time expressions share: atoms, their context, and tense."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from memory_service.domain.text.calendar_math import Days, Granularity
+
+
+@dataclass(frozen=True, slots=True)
+class DayPart:
+    """A part of a day in local hours; over 24 is the small hours of the next day."""
+
+    start_hour: int
+    end_hour: int
+
+
+SMALL_HOURS: Final = DayPart(0, 6)
+MORNING: Final = DayPart(5, 12)
+NOON: Final = DayPart(11, 14)
+AFTERNOON: Final = DayPart(12, 18)
+DUSK: Final = DayPart(17, 20)
+EVENING: Final = DayPart(18, 24)
+NIGHT: Final = DayPart(18, 28)
+LATE_NIGHT: Final = DayPart(22, 28)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A time of day as said.
+
+    `certain` when the words fix the half of the day ("7 pm", "15:00"); `hour` is then 0 to 24. `bound` when
+    the words mean a clock only beside a date or part of the day ("at nine", 一点).
+    """
+
+    hour: int
+    minute: int | None
+    certain: bool
+    bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A stretch of the time line that needs no calendar ("in two hours")."""
+
+    start: datetime
+    end: datetime
+    granularity: Granularity
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """The smallest expression a rule recognises: exactly one of days, clock, instant or part alone.
+
+    `days` may come with a `part` ("tonight"). `weekday` marks days that were only named by their weekday.
+    """
+
+    span: tuple[int, int]
+    days: Days | None = None
+    part: DayPart | None = None
+    clock: Clock | None = None
+    instant: Instant | None = None
+    weekday: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a rule's builder returns: an atom without its place."""
+
+    days: Days | None = None
+    part: DayPart | None = None
+    clock: Clock | None = None
+    instant: Instant | None = None
+    weekday: int | None = None
+
+    def at(self, span: tuple[int, int]) -> Atom:
+        return Atom(span, self.days, self.part, self.clock, self.instant, self.weekday)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """When and where a statement was made, and how its sentence leans."""
+
+    said_at: datetime  # UTC
+    today: date  # local
+    tz: ZoneInfo
+    past: bool
+    recurring: bool
+
+
+Builder = Callable[[re.Match[str], Context], Meaning | None]
+Rule = tuple[re.Pattern[str], Builder]
+
+_RECURRING_RE: Final = re.compile(
+    r"\b(?:every|each|always|usually|normally|generally|typically|never|weekly|daily|monthly|yearly|annually|"
+    r"often|nightly|whenever|(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekdays|weekends|mornings|evenings|"
+    r"nights|as a rule)\b"
+    r"|每|总是|总要|一般|平时|平常|通常|从不|从来|固定|工作日|天天|一天[一二两三四]次|习惯|经常|常常|向来",
+    re.IGNORECASE,
+)
+
+_FUTURE_RE: Final = re.compile(
+    r"\b(?:will|shall|going to|gonna|have to|has to|need to|must|should|plan(?:ning)? to|hop(?:e|ing) to|"
+    r"supposed to|about to|due|remind|remember to|don't forget|let's|wants?)\b|['\u2019]ll\b"
+    r"|要|会(?!议|上|员|计|场)|将|准备|打算|计划|得去|得在|该|别忘|记得|提醒|快到",
+    re.IGNORECASE,
+)
+# An -ed form after a form of "be" or "get" is a state ("is scheduled"), not a past.
+# Forms that are also adjectives, nouns or presents ("left hip", "I've got") tell a past only after a pronoun;
+# an -ed form after a form of "be" or "get" is a state ("is scheduled"), not a past.
+_PAST_RE: Final = re.compile(
+    r"\b(?:was|were|went|had|did|didn['\u2019]t|met|saw|came|ate|bought|said|told|took|made|gave|began|lost|wrote|"
+    r"spent|drove|flew|slept|woke|broke|heard|knew|sold|sent|brought|caught|taught|paid|understood|became|drank|"
+    r"swam|sang|fell|forgot|chose|grew|hung out|ago)\b"
+    r"|\b(?:i|we|you|he|she|they|it|who)\s+(?:just\s+|finally\s+|also\s+)?"
+    r"(?:left|read|felt|thought|found|ran|won|kept|held|stood|quit|got|put|cut|set|lay|bit|shot)\b"
+    r"|(?<!\bis )(?<!\bare )(?<!\bam )(?<!\bbe )(?<!\bget )(?<!['\u2019]s )(?<!['\u2019]re )(?<!['\u2019]m )"
+    r"\b(?!(?:need|feed|seed|bed|red|speed|embed|tired|excited|interested|hundred|indeed|exceed|proceed|"
+    r"succeed|wed|shed|ahead)\b)[a-z]{2,}ed\b"
+    r"|[\u4e00-\u9fff]了|[\u4e00-\u9fff]过(?!敏|来|去|年|节|度|期|程|生日)|刚[才刚]?|已经|曾经",
+    re.IGNORECASE,
+)
+
+
+def looks_past(sentence: str) -> bool:
+    """Whether a sentence tells of something done, by its verbs: false as soon as anything points ahead."""
+    return _PAST_RE.search(sentence) is not None and _FUTURE_RE.search(sentence) is None
+
+
+def looks_recurring(sentence: str) -> bool:
+    """Whether a sentence speaks of what happens again and again, so that "Monday" in it is no date."""
+    return _RECURRING_RE.search(sentence) is not None
