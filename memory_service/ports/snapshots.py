@@ -73,8 +73,12 @@ class SharedCache(Protocol):
         """Keep a packed snapshot unless a newer one is there."""
         ...
 
-    async def drop_owner(self, owner: OwnerKey) -> None:
-        """Remove everything kept of this owner."""
+    async def drop_owner(self, owner: OwnerKey, revision: Revision) -> None:
+        """Remove everything kept of this owner, and keep out snapshots older than `revision` from now on.
+
+        The revision (that of the Forget) stays as a marker for a snapshot's time to live at least: a load
+        that began before the Forget and ends after it cannot put the forgotten content back.
+        """
         ...
 
     async def get_vector(self, model_id: str, text_digest: bytes) -> NDArray[np.float32] | None:
@@ -86,11 +90,17 @@ class SharedCache(Protocol):
         ...
 
     async def publish(self, owner: OwnerKey, revision: Revision) -> None:
-        """Tell other processes that `owner` is at `revision` now."""
+        """Tell other processes that `owner` is at `revision` now; NO_REVISION: drop every copy of it."""
         ...
 
     def changes(self) -> AsyncIterator[Sequence[tuple[str, Revision]] | None]:
-        """News as (owner id, revision) batches; None after a gap (reconnect): everything may have changed."""
+        """News as (owner id, revision) batches, in the order published.
+
+        None: the subscription is lost, or a message; everything may have changed, and until the next batch
+        nothing is being heard. A batch, an empty one too: the subscription is live, and everything published
+        before the batch was sent has been given. An empty batch comes once subscribed and at every heartbeat.
+        Never ends by itself and never raises for a lost connection; it reconnects.
+        """
         ...
 
     async def ping(self) -> None:

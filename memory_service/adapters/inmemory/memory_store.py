@@ -1,0 +1,255 @@
+"""`MemoryStore` in this process's memory: a real backend for tests, simulations and trying things out."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime
+from itertools import islice
+from weakref import WeakValueDictionary
+
+from memory_service.adapters.inmemory.filters import held_at, matches
+from memory_service.adapters.inmemory.owner import OwnerData, prepared
+from memory_service.domain.errors import InternalError, Reason
+from memory_service.domain.ids import MemoryId, OwnerKey, Revision
+from memory_service.domain.memory import CURRENT_STATUSES, MemoryHead, MemoryVersion, Status
+from memory_service.domain.vector_clock import Dot
+from memory_service.ports.memory_store import (
+    Changeset,
+    Fragment,
+    JournalEntry,
+    Link,
+    MemoryFilter,
+    OwnerChange,
+    OwnerState,
+    Page,
+    SearchRow,
+    SearchRows,
+    StoredOutcome,
+    Tombstone,
+)
+
+_EMPTY = OwnerData()
+"""What an owner without history has; only ever read."""
+
+
+class InMemoryOwnerChange:
+    """Exclusive use of one owner; see `OwnerChange`."""
+
+    def __init__(self, data: OwnerData) -> None:
+        self._data = data
+        self._state = data.state
+        self.staged: Changeset | None = None
+
+    @property
+    def state(self) -> OwnerState:
+        """The owner's state at the start of the change."""
+        return self._state
+
+    async def outcome_of_request(self, request_id: str) -> StoredOutcome | None:
+        """The answer already given to this request id, if any."""
+        return self._data.outcome_of_request(request_id)
+
+    async def outcome_of_dot(self, dot: Dot) -> StoredOutcome | None:
+        """The answer already given to this dot, if any."""
+        return self._data.outcome_of_dot(dot)
+
+    async def heads_in_slots(self, slots: Sequence[str]) -> Sequence[MemoryHead]:
+        """Current heads in these slots, oldest first."""
+        return self._data.in_slots(slots)
+
+    async def heads_of_claims(self, claims: Sequence[str]) -> Sequence[MemoryHead]:
+        """Current heads of these claims, oldest first."""
+        return self._data.of_claims(claims)
+
+    async def heads(self, ids: Sequence[MemoryId]) -> Sequence[MemoryHead]:
+        """The heads with these ids that exist."""
+        found = (self._data.memory(memory_id) for memory_id in dict.fromkeys(ids))
+        return [memory.head() for memory in found if memory is not None]
+
+    async def select(self, where: MemoryFilter, *, limit: int) -> Sequence[MemoryHead]:
+        """Up to `limit` heads that match, oldest first."""
+        heads = (memory.head() for memory in self._data.in_order())
+        return list(islice((head for head in heads if matches(head, where)), limit))
+
+    async def versions(self, memory_id: MemoryId) -> Sequence[MemoryVersion]:
+        """Every version of a memory, oldest first."""
+        return self._data.versions(memory_id)
+
+    async def tombstones(self, digests: Sequence[bytes]) -> Sequence[Tombstone]:
+        """Tombstones with one of these digests."""
+        return self._data.tombstones(digests)
+
+    async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
+        """Fragments stored for one text of a memory, in order."""
+        memory = self._data.memory(memory_id)
+        return [] if memory is None else list(memory.fragments(content_version))
+
+    async def derivatives(self, ids: Sequence[MemoryId]) -> Sequence[MemoryId]:
+        """Memories derived from any of `ids`, or that one of `ids` was merged into; one step away."""
+        return self._data.derivatives(ids)
+
+    async def apply(self, changeset: Changeset) -> None:
+        """Stage the change. Raises `InternalError` for a second apply or a changeset that cannot be kept."""
+        if self.staged is not None:
+            raise InternalError(Reason.INTERNAL, "apply may be called once in a change")
+        changeset = prepared(changeset)
+        self._data.check(changeset)
+        self.staged = changeset
+
+
+class InMemoryMemoryStore:
+    """See `MemoryStore`. Everything is lost with the process; everything else of the contract holds."""
+
+    def __init__(self) -> None:
+        self._owners: dict[OwnerKey, OwnerData] = {}
+        # Weak, so that a lock lives exactly as long as somebody holds or awaits it.
+        self._locks: WeakValueDictionary[OwnerKey, asyncio.Lock] = WeakValueDictionary()
+
+    def _lock(self, owner: OwnerKey) -> asyncio.Lock:
+        lock = self._locks.get(owner)
+        if lock is None:
+            lock = asyncio.Lock()
+            self._locks[owner] = lock
+        return lock
+
+    def _data(self, owner: OwnerKey) -> OwnerData:
+        return self._owners.get(owner, _EMPTY)
+
+    def change(self, owner: OwnerKey) -> AbstractAsyncContextManager[OwnerChange]:
+        """Exclusive use of `owner`'s memories for one commit."""
+        return self._change(owner)
+
+    @asynccontextmanager
+    async def _change(self, owner: OwnerKey) -> AsyncIterator[OwnerChange]:
+        lock = self._lock(owner)
+        async with lock:
+            data = self._owners.get(owner) or OwnerData()
+            change = InMemoryOwnerChange(data)
+            yield change
+            # Nothing from here on awaits: a cancellation comes wholly before the commit or wholly after it.
+            if change.staged is not None:
+                data.write(change.staged)
+                self._owners[owner] = data
+
+    async def state(self, owner: OwnerKey) -> OwnerState:
+        """The committed state."""
+        return self._data(owner).state
+
+    async def get(self, owner: OwnerKey, memory_id: MemoryId) -> MemoryHead | None:
+        """The head, whatever its status."""
+        memory = self._data(owner).memory(memory_id)
+        return None if memory is None else memory.head()
+
+    async def links(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[Link]:
+        """Links from and to a memory."""
+        return self._data(owner).links(memory_id)
+
+    async def list(
+        self,
+        owner: OwnerKey,
+        where: MemoryFilter,
+        *,
+        limit: int,
+        after: tuple[datetime, MemoryId] | None = None,
+    ) -> Page:
+        """One page of the heads that match; `next_after` is None on the last."""
+        heads = (memory.head() for memory in self._data(owner).in_order(after))
+        found = list(islice((head for head in heads if matches(head, where)), limit + 1))
+        page = found[:limit]
+        if len(found) <= limit or not page:
+            return Page(page, None)
+        last = page[-1]
+        return Page(page, (last.created_at or last.current.recorded_at, last.id))
+
+    async def history(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[MemoryVersion]:
+        """Every version of a memory, oldest first."""
+        return self._data(owner).versions(memory_id)
+
+    async def journal(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[JournalEntry]:
+        """The state changes of one memory, oldest first."""
+        return self._data(owner).journal(memory_id)
+
+    async def search_rows(self, owner: OwnerKey, model_id: str) -> SearchRows:
+        """All current memories with their fragments."""
+        data = self._data(owner)
+        rows = [memory.row(model_id) for memory in data.in_order() if memory.searchable]
+        return SearchRows(data.state.revision, data.state.clock, rows)
+
+    async def search_rows_since(self, owner: OwnerKey, model_id: str, revision: Revision) -> SearchRows:
+        """What changed after `revision`."""
+        data = self._data(owner)
+        rows: list[SearchRow] = []
+        removed: list[MemoryId] = []
+        for memory in data.changed_since(revision):
+            if memory.searchable:
+                rows.append(memory.row(model_id))
+            else:
+                removed.append(memory.id)
+        return SearchRows(data.state.revision, data.state.clock, rows, removed)
+
+    async def search_rows_as_of(
+        self,
+        owner: OwnerKey,
+        model_id: str,
+        *,
+        valid_at: datetime | None,
+        recorded_at: datetime | None,
+        limit: int,
+    ) -> SearchRows:
+        """Versions believed at `recorded_at` that held at `valid_at`, newest recorded first."""
+        data = self._data(owner)
+        rows: list[SearchRow] = []
+        for memory in data.in_order():
+            version = _believed(memory.versions, recorded_at)
+            if version is not None and _answers(version, valid_at):
+                rows.append(memory.row(model_id, version))
+        newest = heapq.nlargest(limit, rows, key=lambda row: (row.head.current.recorded_at, row.head.id))
+        return SearchRows(data.state.revision, data.state.clock, newest)
+
+    async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
+        """Add to access counts and move last access forward."""
+        data = self._data(owner)
+        for memory_id, (count, at) in accesses.items():
+            data.record_access(memory_id, count, at)
+
+    async def waiting_fragments(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[Fragment]:
+        """Fragments of heads that have no vector of `model_id` yet."""
+        waiting = (f for memory in self._data(owner).in_order() for f in memory.waiting(model_id))
+        return list(islice(waiting, limit))
+
+    async def store_vectors(self, owner: OwnerKey, fragments: Sequence[Fragment]) -> None:
+        """Store vectors made later, under the next revision."""
+        async with self._lock(owner):
+            self._data(owner).store_vectors(fragments)
+
+    async def owners_with_waiting_fragments(self, model_id: str, *, limit: int) -> Sequence[OwnerKey]:
+        """Owners that have fragments without a vector of `model_id`."""
+        owners = (
+            owner
+            for owner, data in self._owners.items()
+            if any(True for memory in data.in_order() for _ in memory.waiting(model_id))
+        )
+        return list(islice(owners, limit))
+
+    async def ping(self) -> None:
+        """Always answers."""
+
+
+def _believed(versions: Sequence[MemoryVersion], recorded_at: datetime | None) -> MemoryVersion | None:
+    """The newest version recorded no later than the given time."""
+    for version in reversed(versions):
+        if recorded_at is None or version.recorded_at <= recorded_at:
+            return version
+    return None
+
+
+def _answers(version: MemoryVersion, valid_at: datetime | None) -> bool:
+    """Whether a believed version belongs in an as-of answer."""
+    if version.redacted or version.status is Status.RETRACTED:
+        return False
+    if valid_at is None:
+        return version.status in CURRENT_STATUSES
+    return held_at(version, valid_at)

@@ -1,0 +1,355 @@
+"""Everything kept of one owner, and how a change is written into it."""
+
+from __future__ import annotations
+
+import bisect
+import copy
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.adapters.inmemory.values import (
+    half_precision,
+    own_assertion,
+    redacted,
+    stored_at_utc,
+    stored_usage,
+    stored_version,
+    utc,
+)
+from memory_service.domain.errors import InternalError, Reason
+from memory_service.domain.ids import MemoryId, Revision
+from memory_service.domain.memory import CURRENT_STATUSES, MemoryHead, MemoryVersion, Relation, Tier, Usage
+from memory_service.domain.vector_clock import Dot, VectorClock
+from memory_service.ports.memory_store import (
+    Changeset,
+    Fragment,
+    JournalEntry,
+    Link,
+    OwnerState,
+    SearchRow,
+    StoredOutcome,
+    Tombstone,
+)
+from memory_service.ports.snapshots import NO_REVISION
+
+_PageKey = tuple[datetime, MemoryId]
+
+
+@dataclass
+class _Piece:
+    """One fragment's text and its vectors by model."""
+
+    text: str
+    terms: tuple[str, ...]
+    vectors: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+
+
+@dataclass
+class _Memory:
+    """One memory: all its versions; `changed` is the revision that last changed what a recall sees of it."""
+
+    id: MemoryId
+    created_at: datetime
+    versions: list[MemoryVersion] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    changed: Revision = NO_REVISION
+    forgotten: bool = False
+    pieces: dict[int, dict[int, _Piece]] = field(default_factory=dict)
+
+    @property
+    def page_key(self) -> _PageKey:
+        return (self.created_at, self.id)
+
+    @property
+    def searchable(self) -> bool:
+        """Whether it belongs in a snapshot."""
+        if self.forgotten:
+            return False
+        newest = self.versions[-1]
+        return newest.status in CURRENT_STATUSES and newest.tier is not Tier.ARCHIVE
+
+    def head(self, version: MemoryVersion | None = None) -> MemoryHead:
+        """The head, or the memory as it was at `version`."""
+        return MemoryHead(own_assertion(version or self.versions[-1]), self.usage, self.created_at)
+
+    def row(self, model_id: str, version: MemoryVersion | None = None) -> SearchRow:
+        """The head (or an older version) with the fragments of its text."""
+        head = self.head(version)
+        pieces = self.pieces.get(head.current.content_version, {})
+        fragments = tuple(
+            self._fragment(head.current.content_version, ordinal, piece, model_id)
+            for ordinal, piece in sorted(pieces.items())
+        )
+        return SearchRow(head, fragments)
+
+    def waiting(self, model_id: str) -> Iterator[Fragment]:
+        """Fragments of the present text without a vector of the model."""
+        if self.forgotten:
+            return
+        content_version = self.versions[-1].content_version
+        for ordinal, piece in sorted(self.pieces.get(content_version, {}).items()):
+            if model_id not in piece.vectors:
+                yield self._fragment(content_version, ordinal, piece, "")
+
+    def fragments(self, content_version: int) -> Iterator[Fragment]:
+        """Fragments of one text; one for each model where several have a vector of it."""
+        for ordinal, piece in sorted(self.pieces.get(content_version, {}).items()):
+            for model_id in sorted(piece.vectors) or [""]:
+                yield self._fragment(content_version, ordinal, piece, model_id)
+
+    def _fragment(self, content_version: int, ordinal: int, piece: _Piece, model_id: str) -> Fragment:
+        vector = piece.vectors.get(model_id)
+        return Fragment(
+            memory_id=self.id,
+            content_version=content_version,
+            ordinal=ordinal,
+            text=piece.text,
+            terms=piece.terms,
+            model_id="" if vector is None else model_id,
+            vector=vector,
+        )
+
+
+def _bug(message: str) -> InternalError:
+    return InternalError(Reason.INTERNAL, message)
+
+
+class OwnerData:
+    """One owner's memories. Nothing here awaits, so every method is atomic for the event loop."""
+
+    def __init__(self) -> None:
+        self.state = OwnerState(Revision(0), VectorClock(), b"")
+        self._memories: dict[MemoryId, _Memory] = {}
+        self._order: list[_PageKey] = []
+        self._slots: defaultdict[str, set[MemoryId]] = defaultdict(set)
+        self._claims: defaultdict[str, set[MemoryId]] = defaultdict(set)
+        self._links: set[Link] = set()
+        self._journal: defaultdict[MemoryId, list[JournalEntry]] = defaultdict(list)
+        self._tombstones: defaultdict[bytes, list[Tombstone]] = defaultdict(list)
+        self._by_request: dict[str, StoredOutcome] = {}
+        self._by_dot: dict[Dot, StoredOutcome] = {}
+
+    # Reading -----------------------------------------------------------------------------------------------
+
+    def memory(self, memory_id: MemoryId) -> _Memory | None:
+        """The memory that has a head, None when it never existed or was forgotten."""
+        memory = self._memories.get(memory_id)
+        return None if memory is None or memory.forgotten else memory
+
+    def in_order(self, after: _PageKey | None = None) -> Iterator[_Memory]:
+        """Memories with a head, by (created_at, id), strictly after `after`."""
+        start = 0 if after is None else bisect.bisect_right(self._order, after)
+        for _, memory_id in self._order[start:]:
+            yield self._memories[memory_id]
+
+    def in_slots(self, slots: Iterable[str]) -> list[MemoryHead]:
+        """Heads of current status in these slots, oldest first."""
+        return self._current_heads(self._slots, slots)
+
+    def of_claims(self, claims: Iterable[str]) -> list[MemoryHead]:
+        """Heads of current status with these claims, oldest first."""
+        return self._current_heads(self._claims, claims)
+
+    def _current_heads(self, index: Mapping[str, set[MemoryId]], keys: Iterable[str]) -> list[MemoryHead]:
+        found = {memory_id for key in set(keys) for memory_id in index.get(key, ())}
+        memories = sorted((self._memories[i] for i in found), key=lambda memory: memory.page_key)
+        return [m.head() for m in memories if m.versions[-1].status in CURRENT_STATUSES]
+
+    def versions(self, memory_id: MemoryId) -> list[MemoryVersion]:
+        """All versions, oldest first."""
+        memory = self._memories.get(memory_id)
+        return [] if memory is None else [own_assertion(version) for version in memory.versions]
+
+    def changed_since(self, revision: Revision) -> Iterator[_Memory]:
+        """Memories changed after `revision`, forgotten ones included, by (created_at, id)."""
+        changed = [memory for memory in self._memories.values() if memory.changed > revision]
+        return iter(sorted(changed, key=lambda memory: memory.page_key))
+
+    def links(self, memory_id: MemoryId) -> list[Link]:
+        """Links from and to a memory, in a stable order."""
+        touching = (link for link in self._links if memory_id in (link.from_id, link.to_id))
+        return sorted(touching, key=lambda link: (link.from_id, link.relation, link.to_id))
+
+    def derivatives(self, ids: Iterable[MemoryId]) -> list[MemoryId]:
+        """Sources of DERIVED_FROM links to `ids` and targets of MERGED_INTO links from them."""
+        wanted = set(ids)
+        derived = {
+            k.from_id for k in self._links if k.relation is Relation.DERIVED_FROM and k.to_id in wanted
+        }
+        merged = {k.to_id for k in self._links if k.relation is Relation.MERGED_INTO and k.from_id in wanted}
+        return sorted(derived | merged)
+
+    def journal(self, memory_id: MemoryId) -> list[JournalEntry]:
+        """Journal entries of a memory, oldest first."""
+        entries = sorted(self._journal.get(memory_id, ()), key=lambda entry: (entry.revision, entry.ordinal))
+        return [replace(entry, details=dict(entry.details)) for entry in entries]
+
+    def tombstones(self, digests: Iterable[bytes]) -> list[Tombstone]:
+        """Tombstones with these digests."""
+        return [stone for digest in dict.fromkeys(digests) for stone in self._tombstones.get(digest, ())]
+
+    def outcome_of_request(self, request_id: str) -> StoredOutcome | None:
+        """The stored outcome of a request id."""
+        return _copied(self._by_request.get(request_id))
+
+    def outcome_of_dot(self, dot: Dot) -> StoredOutcome | None:
+        """The stored outcome of a dot."""
+        return _copied(self._by_dot.get(dot))
+
+    # Writing -----------------------------------------------------------------------------------------------
+
+    def check(self, changeset: Changeset) -> None:
+        """Raise `InternalError` for a changeset that `write` could not take whole; changes nothing."""
+        if changeset.state.revision <= self.state.revision:
+            raise _bug("a change must raise the owner's revision")
+        expected: dict[MemoryId, int] = {}
+        for version in changeset.versions:
+            memory = self._memories.get(version.id)
+            if memory is not None and memory.forgotten:
+                raise _bug("a forgotten memory takes no new version")
+            last = expected.get(version.id, len(memory.versions) if memory else 0)
+            if version.version != last + 1:
+                raise _bug("versions of a memory must follow each other without gap")
+            expected[version.id] = version.version
+        for named in (
+            *(fragment.memory_id for fragment in changeset.fragments),
+            *changeset.usage,
+            *changeset.forgotten,
+        ):
+            if named not in self._memories and named not in expected:
+                raise _bug("a change names a memory that does not exist")
+        self._check_outcomes(changeset.outcomes)
+
+    def _check_outcomes(self, outcomes: Sequence[StoredOutcome]) -> None:
+        dots = [outcome.dot for outcome in outcomes]
+        requests = [outcome.request_id for outcome in outcomes if outcome.request_id]
+        if len(set(dots)) < len(dots) or any(dot in self._by_dot for dot in dots):
+            raise _bug("a dot has one outcome")
+        if len(set(requests)) < len(requests) or any(r in self._by_request for r in requests):
+            raise _bug("a request has one outcome")
+
+    def write(self, changeset: Changeset) -> None:
+        """Write a changeset that `prepared` made and `check` let pass."""
+        revision = changeset.state.revision
+        for version in changeset.versions:
+            self._append(version, revision)
+        for memory_id, usage in changeset.usage.items():
+            self._memories[memory_id].usage = usage
+            self._memories[memory_id].changed = revision
+        for fragment in changeset.fragments:
+            self._put_fragment(fragment, revision)
+        self._links.update(changeset.links)
+        for entry in changeset.journal:
+            self._journal[entry.memory_id].append(entry)
+        for stone in changeset.tombstones:
+            self._tombstones[stone.digest].append(stone)
+        for memory_id in changeset.forgotten:
+            self._forget(self._memories[memory_id], revision)
+        for outcome in changeset.outcomes:
+            self._by_dot[outcome.dot] = outcome
+            if outcome.request_id:
+                self._by_request[outcome.request_id] = outcome
+        self.state = changeset.state
+
+    def _append(self, version: MemoryVersion, revision: Revision) -> None:
+        memory = self._memories.get(version.id)
+        if memory is None:
+            memory = _Memory(version.id, version.recorded_at)
+            self._memories[version.id] = memory
+            bisect.insort(self._order, memory.page_key)
+        else:
+            self._unindex(memory)
+        memory.versions.append(version)
+        memory.changed = revision
+        self._slots[version.slot].add(version.id)
+        self._claims[version.claim].add(version.id)
+
+    def _unindex(self, memory: _Memory) -> None:
+        newest = memory.versions[-1]
+        for index, key in ((self._slots, newest.slot), (self._claims, newest.claim)):
+            index[key].discard(memory.id)
+            if not index[key]:
+                del index[key]
+
+    def _put_fragment(self, fragment: Fragment, revision: Revision) -> None:
+        memory = self._memories[fragment.memory_id]
+        pieces = memory.pieces.setdefault(fragment.content_version, {})
+        piece = pieces.setdefault(fragment.ordinal, _Piece(fragment.text, fragment.terms))
+        piece.text, piece.terms = fragment.text, fragment.terms
+        if fragment.vector is not None:
+            piece.vectors[fragment.model_id] = fragment.vector
+        memory.changed = revision
+
+    def _forget(self, memory: _Memory, revision: Revision) -> None:
+        if memory.forgotten:
+            return
+        self._unindex(memory)
+        position = bisect.bisect_left(self._order, memory.page_key)
+        del self._order[position]
+        memory.forgotten = True
+        memory.changed = revision
+        memory.versions = [redacted(version) for version in memory.versions]
+        memory.usage = Usage()
+        memory.pieces.clear()
+        self._links = {link for link in self._links if memory.id not in (link.from_id, link.to_id)}
+
+    def record_access(self, memory_id: MemoryId, count: int, at: datetime) -> None:
+        """Add `count` accesses, the last of them at `at`."""
+        memory = self.memory(memory_id)
+        if memory is None:
+            return
+        before = memory.usage.last_access_at
+        latest = utc(at) if before is None else max(before, utc(at))
+        memory.usage = replace(
+            memory.usage, access_count=memory.usage.access_count + count, last_access_at=latest
+        )
+
+    def store_vectors(self, fragments: Iterable[Fragment]) -> None:
+        """Keep vectors of fragments that still exist, under the next revision; no change when none does."""
+        kept: list[tuple[_Memory, _Piece, Fragment, NDArray[np.float32]]] = []
+        for fragment in fragments:
+            memory = self.memory(fragment.memory_id)
+            pieces = {} if memory is None else memory.pieces.get(fragment.content_version, {})
+            piece = pieces.get(fragment.ordinal)
+            if memory is not None and piece is not None and fragment.vector is not None:
+                kept.append((memory, piece, fragment, half_precision(fragment.vector)))
+        if not kept:
+            return
+        revision = Revision(self.state.revision + 1)
+        for memory, piece, fragment, vector in kept:
+            piece.vectors[fragment.model_id] = vector
+            memory.changed = revision
+        self.state = replace(self.state, revision=revision)
+
+
+def prepared(changeset: Changeset) -> Changeset:
+    """`changeset` as it will be kept: nothing shared with the caller, times in UTC, vectors rounded."""
+    return Changeset(
+        state=changeset.state,
+        versions=[stored_version(version) for version in changeset.versions],
+        usage={memory_id: stored_usage(usage) for memory_id, usage in changeset.usage.items()},
+        fragments=[
+            replace(
+                fragment,
+                terms=tuple(fragment.terms),
+                vector=None if fragment.vector is None else half_precision(fragment.vector),
+            )
+            for fragment in changeset.fragments
+        ],
+        links=list(changeset.links),
+        journal=[replace(stored_at_utc(e), details=dict(e.details)) for e in changeset.journal],
+        tombstones=[stored_at_utc(stone) for stone in changeset.tombstones],
+        forgotten=list(changeset.forgotten),
+        outcomes=[
+            replace(stored_at_utc(o), outcome=copy.deepcopy(dict(o.outcome))) for o in changeset.outcomes
+        ],
+    )
+
+
+def _copied(outcome: StoredOutcome | None) -> StoredOutcome | None:
+    return None if outcome is None else replace(outcome, outcome=copy.deepcopy(dict(outcome.outcome)))

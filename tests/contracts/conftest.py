@@ -1,0 +1,64 @@
+"""The backends that the contract suites run on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory_service.adapters.inmemory import InMemoryKeyStore, InMemoryMemoryStore
+from memory_service.ports.keys import KeyStore
+from memory_service.ports.memory_store import MemoryStore
+from tests.conftest import _database
+
+if TYPE_CHECKING:
+    from memory_service.adapters.embedded import EmbeddedStack
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One backend under test."""
+
+    name: str
+    memories: MemoryStore
+    keys: KeyStore
+
+
+@pytest.fixture(scope="session")
+def inmemory_backend() -> Backend:
+    """The backend in this process's memory."""
+    return Backend("inmemory", InMemoryMemoryStore(), InMemoryKeyStore())
+
+
+@pytest.fixture(scope="session")
+async def postgres_backend(stack: EmbeddedStack, database_template: str) -> AsyncIterator[Backend]:
+    """PostgreSQL in a database of its own."""
+    from memory_service.adapters.postgres import PostgresBackend, PostgresSettings
+
+    async with _database(stack.database_url, database_template) as dsn:
+        postgres = await PostgresBackend.connect(PostgresSettings(dsn=dsn))
+        try:
+            yield Backend("postgres", postgres.memories, postgres.keys)
+        finally:
+            await postgres.close()
+
+
+@pytest.fixture(scope="session", params=["inmemory", "postgres"])
+def backend(request: pytest.FixtureRequest) -> Backend:
+    """Each backend in turn, shared by all tests of a worker; a test makes owners of its own."""
+    chosen: Backend = request.getfixturevalue(f"{request.param}_backend")
+    return chosen
+
+
+@pytest.fixture
+def store(backend: Backend) -> MemoryStore:
+    """The memory store under test."""
+    return backend.memories
+
+
+@pytest.fixture
+def keys(backend: Backend) -> KeyStore:
+    """The key store under test."""
+    return backend.keys
