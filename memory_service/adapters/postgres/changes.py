@@ -1,0 +1,225 @@
+"""One change of one owner: what it may read, and how a changeset becomes statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from memory_service.adapters.postgres import rows, sql
+from memory_service.adapters.postgres.columns import VERSION_COLUMNS, array_literal, clock_text, json_text
+from memory_service.adapters.postgres.filters import list_parameters
+from memory_service.adapters.postgres.session import Session
+from memory_service.domain.errors import InternalError, Reason
+from memory_service.domain.ids import DeviceId, MemoryId
+from memory_service.domain.memory import MemoryHead, MemoryVersion, Usage
+from memory_service.domain.vector_clock import Dot
+from memory_service.ports.memory_store import (
+    Changeset,
+    Fragment,
+    JournalEntry,
+    MemoryFilter,
+    OwnerState,
+    StoredOutcome,
+    Tombstone,
+)
+
+_NO_USAGE = Usage()
+
+
+def _columns(width: int, records: Iterable[tuple[object, ...]]) -> list[list[object]]:
+    """Records turned into `width` parameter arrays."""
+    turned = [list(values) for values in zip(*records, strict=True)]
+    return turned or [[] for _ in range(width)]
+
+
+class PostgresOwnerChange:
+    """Exclusive use of one owner; see `OwnerChange`. All its statements run in one transaction."""
+
+    def __init__(self, session: Session, state: OwnerState) -> None:
+        self._session = session
+        self._state = state
+        self.applied = False
+
+    @property
+    def state(self) -> OwnerState:
+        """The owner's state at the start of the change."""
+        return self._state
+
+    async def outcome_of_request(self, request_id: str) -> StoredOutcome | None:
+        """The answer already given to this request id, if any."""
+        row = await self._session.row(sql.OUTCOME_OF_REQUEST, request_id)
+        return None if row is None else rows.outcome_of(tuple(row))
+
+    async def outcome_of_dot(self, dot: Dot) -> StoredOutcome | None:
+        """The answer already given to this dot, if any."""
+        row = await self._session.row(sql.OUTCOME_OF_DOT, dot.device, dot.counter)
+        return None if row is None else rows.outcome_of(tuple(row))
+
+    async def heads_in_slots(self, slots: Sequence[str]) -> Sequence[MemoryHead]:
+        """Current heads in these slots, oldest first."""
+        return [rows.head_of(r) for r in await self._session.rows(sql.HEADS_IN_SLOTS, list(slots))]
+
+    async def heads_of_claims(self, claims: Sequence[str]) -> Sequence[MemoryHead]:
+        """Current heads of these claims, oldest first."""
+        return [rows.head_of(r) for r in await self._session.rows(sql.HEADS_OF_CLAIMS, list(claims))]
+
+    async def heads(self, ids: Sequence[MemoryId]) -> Sequence[MemoryHead]:
+        """The heads with these ids that exist."""
+        return [rows.head_of(r) for r in await self._session.rows(sql.HEADS, list(ids))]
+
+    async def select(self, where: MemoryFilter, *, limit: int) -> Sequence[MemoryHead]:
+        """Up to `limit` heads that match, oldest first."""
+        found = await self._session.rows(sql.LIST_HEADS, *list_parameters(where, limit=limit, after=None))
+        return [rows.head_of(r) for r in found]
+
+    async def versions(self, memory_id: MemoryId) -> Sequence[MemoryVersion]:
+        """Every version of a memory, oldest first."""
+        return [rows.version_of(tuple(r)) for r in await self._session.rows(sql.VERSIONS, memory_id)]
+
+    async def tombstones(self, digests: Sequence[bytes]) -> Sequence[Tombstone]:
+        """Tombstones with one of these digests."""
+        return [rows.tombstone_of(tuple(r)) for r in await self._session.rows(sql.TOMBSTONES, list(digests))]
+
+    async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
+        """Fragments stored for one text of a memory, in order; one for each model that has a vector of it."""
+        found = await self._session.rows(sql.FRAGMENTS, memory_id, content_version)
+        return rows.without_waiting_twins(rows.fragments_of(found))
+
+    async def derivatives(self, ids: Sequence[MemoryId]) -> Sequence[MemoryId]:
+        """Memories derived from, or merged out of, any of `ids`, one step away."""
+        return [MemoryId(row[0]) for row in await self._session.rows(sql.DERIVATIVES, list(ids))]
+
+    async def apply(self, changeset: Changeset) -> None:
+        """Write the change into the transaction; leaving the context commits it.
+
+        Raises:
+            InternalError: a second apply, a revision that does not rise, or a version that follows no head.
+            InvalidInput: text or JSON that cannot be stored.
+        """
+        if self.applied:
+            raise InternalError(Reason.INTERNAL, "apply may be called once in a change")
+        if changeset.state.revision <= self._state.revision:
+            raise InternalError(Reason.INTERNAL, "a change must raise the owner's revision")
+        self.applied = True
+        versions = version_records(changeset)
+        state = changeset.state
+        written = await self._session.value(
+            sql.WRITE,
+            state.revision,
+            clock_text(state.clock),
+            state.salt,
+            state.memory_count,
+            sorted(state.frozen_kinds),
+            *_columns(len(sql.WRITTEN_COLUMNS), versions),
+            *_columns(len(sql.FRAGMENT_COLUMNS), map(_fragment_record, changeset.fragments)),
+            *_columns(len(sql.JOURNAL_COLUMNS), map(_journal_record, changeset.journal)),
+            *_columns(len(sql.OUTCOME_COLUMNS), map(_outcome_record, changeset.outcomes)),
+            *_columns(len(sql.DEVICE_COLUMNS), device_records(self._state, changeset)),
+        )
+        if written != len({version.id for version in changeset.versions}):
+            raise InternalError(Reason.INTERNAL, "a version must follow the head of a memory that exists")
+        await self._write_the_rarer(changeset)
+
+    async def _write_the_rarer(self, changeset: Changeset) -> None:
+        """What most changes do not have: links, tombstones, usage alone, forgotten memories."""
+        revision = changeset.state.revision
+        if changeset.links:
+            links = [(link.from_id, link.relation, link.to_id) for link in changeset.links]
+            await self._session.run(sql.WRITE_LINKS, *_columns(len(sql.LINK_COLUMNS), links))
+        if changeset.tombstones:
+            stones = map(_tombstone_record, changeset.tombstones)
+            await self._session.run(sql.WRITE_TOMBSTONES, *_columns(len(sql.TOMBSTONE_COLUMNS), stones))
+        touched = touched_records(changeset)
+        if touched:
+            columns = _columns(len(sql.USAGE_WRITTEN_COLUMNS), touched)
+            await self._session.run(sql.WRITE_USAGE, revision, *columns)
+        if changeset.forgotten:
+            await self._session.run(sql.FORGET, list(changeset.forgotten), revision)
+
+
+def _usage_values(usage: Usage | None) -> tuple[object, ...]:
+    """The columns has_usage … last_confirmed_at."""
+    given = usage or _NO_USAGE
+    return (
+        usage is not None,
+        given.access_count,
+        given.adopted_count,
+        given.last_access_at,
+        given.last_confirmed_at,
+    )
+
+
+def version_records(changeset: Changeset) -> list[tuple[object, ...]]:
+    """The values of `sql.WRITTEN_COLUMNS` for each version."""
+    first: dict[MemoryId, MemoryVersion] = {}
+    last: dict[MemoryId, MemoryVersion] = {}
+    for version in changeset.versions:
+        first.setdefault(version.id, version)
+        last[version.id] = version
+    return [
+        (
+            *(column.get(version) for column in VERSION_COLUMNS),
+            last[version.id] is version,
+            first[version.id].version == 1,
+            first[version.id].recorded_at,
+            *_usage_values(changeset.usage.get(version.id)),
+        )
+        for version in changeset.versions
+    ]
+
+
+def touched_records(changeset: Changeset) -> list[tuple[object, ...]]:
+    """Usage of, and new fragments for, memories that get no new version in this change."""
+    versioned = {version.id for version in changeset.versions}
+    named = dict.fromkeys((*changeset.usage, *(fragment.memory_id for fragment in changeset.fragments)))
+    return [
+        (memory_id, *_usage_values(changeset.usage.get(memory_id)))
+        for memory_id in named
+        if memory_id not in versioned
+    ]
+
+
+def device_records(before: OwnerState, changeset: Changeset) -> list[tuple[object, ...]]:
+    """(device, counter, last seen) of the devices whose counter the change moves."""
+    seen: dict[DeviceId, datetime] = {}
+    times: Mapping[DeviceId, Iterable[datetime]] = _times_by_device(changeset)
+    for device, moments in times.items():
+        seen[device] = max(moments)
+    return [
+        (device, counter, seen.get(device))
+        for device, counter in changeset.state.clock.items()
+        if before.clock.counter(device) != counter
+    ]
+
+
+def _times_by_device(changeset: Changeset) -> dict[DeviceId, list[datetime]]:
+    times: dict[DeviceId, list[datetime]] = {}
+    for outcome in changeset.outcomes:
+        times.setdefault(outcome.dot.device, []).append(outcome.at)
+    for version in changeset.versions:
+        times.setdefault(version.dot.device, []).append(version.recorded_at)
+    return times
+
+
+def _fragment_record(f: Fragment) -> tuple[object, ...]:
+    terms = array_literal(f.terms)
+    model_id, vector = ("", None) if f.vector is None else (f.model_id, rows.halfvec_of(f.vector))
+    return (f.memory_id, f.content_version, f.ordinal, model_id, f.text, terms, vector)
+
+
+def _journal_record(e: JournalEntry) -> tuple[object, ...]:
+    return (
+        *(e.revision, e.ordinal, e.event, e.memory_id, e.version, e.at, e.actor, e.device, e.reason),
+        *(e.before, e.after, json_text(dict(e.details))),
+    )
+
+
+def _outcome_record(o: StoredOutcome) -> tuple[object, ...]:
+    return (
+        *(o.dot.device, o.dot.counter, o.request_id, o.operation, o.payload_digest),
+        *(json_text(dict(o.outcome)), o.revision, o.at),
+    )
+
+
+def _tombstone_record(t: Tombstone) -> tuple[object, ...]:
+    return (t.digest, t.scope, t.dot.device, t.dot.counter, clock_text(t.context), t.at, t.revision)

@@ -1,0 +1,238 @@
+"""`MemoryStore` on PostgreSQL with pgvector."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime
+from typing import TypeVar
+
+from memory_service.adapters.postgres import rows, sql
+from memory_service.adapters.postgres.changes import PostgresOwnerChange
+from memory_service.adapters.postgres.filters import list_parameters
+from memory_service.adapters.postgres.gate import OwnerGate
+from memory_service.adapters.postgres.migrate import SchemaState
+from memory_service.adapters.postgres.session import Database, Session
+from memory_service.domain.errors import InternalError, Reason, Unavailable
+from memory_service.domain.ids import MemoryId, OwnerKey, Revision, TenantId, UserId
+from memory_service.domain.memory import MemoryHead, MemoryVersion
+from memory_service.domain.vector_clock import VectorClock
+from memory_service.ports.memory_store import (
+    Fragment,
+    JournalEntry,
+    Link,
+    MemoryFilter,
+    OwnerChange,
+    OwnerState,
+    Page,
+    SearchRow,
+    SearchRows,
+)
+
+_Row = TypeVar("_Row")
+_Value = TypeVar("_Value")
+_SLICE_ROWS = 200
+"""Rows converted before others get the event loop: a few milliseconds of work."""
+
+
+class PostgresMemoryStore:
+    """See `MemoryStore`. Made by `PostgresBackend`."""
+
+    def __init__(self, database: Database, gate: OwnerGate) -> None:
+        self._database = database
+        self._gate = gate
+
+    def change(self, owner: OwnerKey) -> AbstractAsyncContextManager[OwnerChange]:
+        """Exclusive use of `owner`'s memories for one commit."""
+        return self._change(owner)
+
+    @asynccontextmanager
+    async def _change(self, owner: OwnerKey) -> AsyncIterator[OwnerChange]:
+        async with self._gate.held(owner.id):
+            try:
+                async with self._database.change(owner.id) as session:
+                    change = PostgresOwnerChange(session, await _lock(session, owner))
+                    yield change
+                    if not change.applied:
+                        raise _NothingApplied
+            except _NothingApplied:
+                pass  # rolled back, so that looking at an unknown owner does not make it known
+
+    async def state(self, owner: OwnerKey) -> OwnerState:
+        """The committed state."""
+        async with self._database.reading(owner.id) as session:
+            return await _state(session)
+
+    async def get(self, owner: OwnerKey, memory_id: MemoryId) -> MemoryHead | None:
+        """The head, whatever its status."""
+        async with self._database.reading(owner.id) as session:
+            row = await session.row(sql.HEADS, [memory_id])
+        return None if row is None else rows.head_of(row)
+
+    async def links(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[Link]:
+        """Links from and to a memory."""
+        async with self._database.reading(owner.id) as session:
+            found = await session.rows(sql.LINKS, memory_id)
+        return [rows.link_of(tuple(row)) for row in found]
+
+    async def list(
+        self,
+        owner: OwnerKey,
+        where: MemoryFilter,
+        *,
+        limit: int,
+        after: tuple[datetime, MemoryId] | None = None,
+    ) -> Page:
+        """One page of the heads that match; `next_after` is None on the last."""
+        parameters = list_parameters(where, limit=limit + 1, after=after)
+        async with self._database.reading(owner.id) as session:
+            found = await session.rows(sql.LIST_HEADS, *parameters)
+        heads = await _converted(found[:limit], rows.head_of)
+        if len(found) <= limit or not heads:
+            return Page(heads, None)
+        last = heads[-1]
+        return Page(heads, (last.created_at or last.current.recorded_at, last.id))
+
+    async def history(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[MemoryVersion]:
+        """Every version of a memory, oldest first."""
+        async with self._database.reading(owner.id) as session:
+            found = await session.rows(sql.VERSIONS, memory_id)
+        return await _converted(found, lambda row: rows.version_of(tuple(row)))
+
+    async def journal(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[JournalEntry]:
+        """The state changes of one memory, oldest first."""
+        async with self._database.reading(owner.id) as session:
+            found = await session.rows(sql.JOURNAL, memory_id)
+        return await _converted(found, lambda row: rows.journal_entry_of(tuple(row)))
+
+    async def search_rows(self, owner: OwnerKey, model_id: str) -> SearchRows:
+        """All current memories with their fragments, in one snapshot."""
+        async with self._database.reading(owner.id) as session:
+            state = await _state(session)
+            heads = await session.rows(sql.SEARCH_HEADS)
+            fragments = await session.rows(sql.SEARCH_FRAGMENTS, model_id)
+        return SearchRows(state.revision, state.clock, await _joined(heads, fragments))
+
+    async def search_rows_since(self, owner: OwnerKey, model_id: str, revision: Revision) -> SearchRows:
+        """What changed after `revision`, in one snapshot."""
+        async with self._database.reading(owner.id) as session:
+            state = await _state(session)
+            if state.revision <= revision:
+                return SearchRows(state.revision, state.clock, [])
+            heads = await session.rows(sql.DELTA_HEADS, revision)
+            fragments = await session.rows(sql.DELTA_FRAGMENTS, model_id, revision) if heads else []
+            removed = await session.rows(sql.DELTA_REMOVED, revision)
+        joined = await _joined(heads, fragments)
+        return SearchRows(state.revision, state.clock, joined, [MemoryId(row[0]) for row in removed])
+
+    async def search_rows_as_of(
+        self,
+        owner: OwnerKey,
+        model_id: str,
+        *,
+        valid_at: datetime | None,
+        recorded_at: datetime | None,
+        limit: int,
+    ) -> SearchRows:
+        """Versions believed at `recorded_at` that held at `valid_at`, newest recorded first."""
+        async with self._database.reading(owner.id) as session:
+            state = await _state(session)
+            versions = await session.rows(sql.AS_OF_VERSIONS, valid_at, recorded_at, limit)
+            ids = [row["memory_id"] for row in versions]
+            contents = [row["content_version"] for row in versions]
+            fragments = await session.rows(sql.AS_OF_FRAGMENTS, model_id, ids, contents) if ids else []
+        return SearchRows(state.revision, state.clock, await _joined(versions, fragments))
+
+    async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
+        """Add to access counts and move last access forward.
+
+        Takes the owner's lock: two such updates of the same memories in another order would deadlock.
+        """
+        if not accesses:
+            return
+        ids = list(accesses)
+        counts = [accesses[i][0] for i in ids]
+        times = [accesses[i][1] for i in ids]
+        async with self._gate.held(owner.id), self._database.change(owner.id) as session:
+            if await session.row(sql.LOCK_STATE) is not None:
+                await session.run(sql.RECORD_ACCESS, ids, counts, times)
+
+    async def waiting_fragments(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[Fragment]:
+        """Fragments of heads that have no vector of `model_id` yet, oldest memories first."""
+        async with self._database.reading(owner.id) as session:
+            found = await session.rows(sql.WAITING_FRAGMENTS, model_id, limit)
+        return rows.fragments_of(found)
+
+    async def store_vectors(self, owner: OwnerKey, fragments: Sequence[Fragment]) -> None:
+        """Store vectors made later, under the next revision; no new revision when none is still wanted."""
+        given = [f for f in fragments if f.vector is not None]
+        if not given:
+            return
+        parameters = (
+            [f.memory_id for f in given],
+            [f.content_version for f in given],
+            [f.ordinal for f in given],
+            [f.model_id for f in given],
+            [rows.halfvec_of(f.vector) for f in given if f.vector is not None],
+        )
+        async with self._gate.held(owner.id), self._database.change(owner.id) as session:
+            if await session.row(sql.LOCK_STATE) is not None:
+                await session.run(sql.STORE_VECTORS, *parameters)
+
+    async def owners_with_waiting_fragments(self, model_id: str, *, limit: int) -> Sequence[OwnerKey]:
+        """Owners that have fragments without a vector of `model_id`."""
+        found = await self._database.fetch(sql.OWNERS_WAITING, model_id, limit)
+        return [OwnerKey(TenantId(row["tenant"]), UserId(row["user_id"])) for row in found]
+
+    async def ping(self) -> None:
+        """Raise `Unavailable` unless PostgreSQL answers and its schema is the one we know."""
+        found = await self._database.fetch(sql.SCHEMA)
+        if not SchemaState.of({row["name"]: row["checksum"] for row in found}).is_known:
+            raise Unavailable(Reason.SCHEMA_UNKNOWN, "the database's schema is not the one of this release")
+
+
+class _NothingApplied(Exception):
+    pass
+
+
+async def _state(session: Session) -> OwnerState:
+    row = await session.row(sql.STATE)
+    return OwnerState(Revision(0), VectorClock(), b"") if row is None else rows.state_of(tuple(row))
+
+
+async def _lock(session: Session, owner: OwnerKey) -> OwnerState:
+    """Lock the owner's row, making it on first use; of two who make it at once the later one waits."""
+    row = await session.row(sql.LOCK_STATE)
+    if row is None:
+        await session.run(sql.ADD_OWNER, owner.tenant, owner.user)
+        row = await session.row(sql.LOCK_STATE)
+    if row is None:
+        raise InternalError(Reason.INTERNAL, "an owner's row was removed while it was made")
+    return rows.state_of(tuple(row))
+
+
+async def _converted(found: Sequence[_Row], convert: Callable[[_Row], _Value]) -> list[_Value]:
+    """Convert all rows, letting others run in between."""
+    values: list[_Value] = []
+    for start in range(0, len(found), _SLICE_ROWS):
+        if start:
+            await asyncio.sleep(0)
+        values.extend(map(convert, found[start : start + _SLICE_ROWS]))
+    return values
+
+
+async def _joined(heads: Sequence[rows.Record], fragments: Sequence[rows.Record]) -> list[SearchRow]:
+    """Heads, in their order, each with its fragments in order of ordinal."""
+    pieces: defaultdict[MemoryId, list[Fragment]] = defaultdict(list)
+    for start in range(0, len(fragments), _SLICE_ROWS):
+        await asyncio.sleep(0)
+        for fragment in rows.fragments_of(fragments[start : start + _SLICE_ROWS]):
+            pieces[fragment.memory_id].append(fragment)
+    converted = await _converted(heads, rows.head_of)
+    return [SearchRow(head, _in_order(pieces.get(head.id, ()))) for head in converted]
+
+
+def _in_order(fragments: Iterable[Fragment]) -> Sequence[Fragment]:
+    return tuple(rows.without_waiting_twins(fragments))
