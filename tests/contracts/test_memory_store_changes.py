@@ -133,7 +133,7 @@ async def test_a_change_not_left_normally_leaves_no_trace(store: MemoryStore, ho
     ids = await rich(store, owner, "word")
     before = await make.dump(store, owner, ids)
     reached, never = asyncio.Event(), asyncio.Event()
-    fresh = make.version(make.new_id())
+    fresh = make.version(make.new_id(), revision=Revision(3))
 
     async def change_everything() -> None:
         async with store.change(owner) as change:
