@@ -1,0 +1,244 @@
+"""Completes a statement into a draft: everything about a new memory that can be decided before the owner is locked.
+
+Reading, classifying and embedding happen here, so that no database connection is held while a model runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.app.commands import Statement
+from memory_service.app.fragmenting import fragment
+from memory_service.app.validation import check_statement, check_vector, time_zone
+from memory_service.domain.errors import MemoryServiceError, Unavailable
+from memory_service.domain.ids import MemoryId
+from memory_service.domain.memory import Assertion, Cardinality, Kind, MergePolicy, Source, Visibility
+from memory_service.domain.parameters import Parameters
+from memory_service.domain.records import Fragment
+from memory_service.domain.slots import (
+    audience,
+    canonical_subject,
+    claim_of_assertion,
+    claim_of_text,
+    render_assertion,
+    slot_of_assertion,
+    slot_of_topic,
+)
+from memory_service.domain.text import analyse, classify, find_times, language_of
+from memory_service.domain.vocabulary import Vocabulary
+from memory_service.ports.embedder import Embedder
+from memory_service.ports.telemetry import Telemetry
+
+TEMPORARY_KINDS = frozenset({Kind.TEMPORARY_PREFERENCE, Kind.CONTEXT, Kind.EVENT})
+"""Kinds that hold for a while and so never take a standing value's place (E17)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A statement with everything decided that needs no state.
+
+    Attributes:
+        structured: whether it has an assertion; then its slot's cardinality and merge policy rule.
+        topic_given: whether the writer named the topic, so that its slot may be compared by similarity (E10).
+        pieces: fragment texts; `terms` their lexical terms; `vectors` their unit vectors of shape
+            (len(pieces), dimension), None while the model is away.
+    """
+
+    statement: Statement
+    text: str
+    kind: Kind
+    topic: str
+    topic_given: bool
+    slot: str
+    claim: str
+    assertion: Assertion | None
+    cardinality: Cardinality
+    merge: MergePolicy
+    source: Source
+    confidence: float
+    importance: float
+    language: str
+    visibility: Visibility
+    valid_from: datetime | None
+    valid_to: datetime | None
+    expires_at: datetime | None
+    pieces: tuple[str, ...]
+    terms: tuple[tuple[str, ...], ...]
+    model_id: str = ""
+    vectors: NDArray[np.float32] | None = None
+
+    @property
+    def structured(self) -> bool:
+        """Whether it has an assertion."""
+        return self.assertion is not None
+
+    @property
+    def temporary(self) -> bool:
+        """Whether it holds only for a while."""
+        return self.kind in TEMPORARY_KINDS
+
+    def fragments(self, memory_id: MemoryId, content_version: int) -> list[Fragment]:
+        """The records that make the text searchable."""
+        vectors = self.vectors
+        return [
+            Fragment(
+                memory_id=memory_id,
+                content_version=content_version,
+                ordinal=index,
+                text=piece,
+                terms=self.terms[index],
+                model_id=self.model_id if vectors is not None else "",
+                vector=vectors[index] if vectors is not None else None,
+            )
+            for index, piece in enumerate(self.pieces)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """Makes drafts: the rules of wording, the vocabulary and the embedder together."""
+
+    embedder: Embedder
+    vocabulary: Vocabulary
+    parameters: Parameters
+    telemetry: Telemetry
+
+    async def draft(self, statement: Statement, now: datetime, field: str = "memory") -> Draft:
+        """One draft.
+
+        Raises:
+            InvalidInput: naming the field and limit that the statement breaks.
+        """
+        (result,) = await self.draft_all([statement], now, [field])
+        if isinstance(result, MemoryServiceError):
+            raise result
+        return result
+
+    async def draft_all(
+        self, statements: Sequence[Statement], now: datetime, fields: Sequence[str]
+    ) -> list[Draft | MemoryServiceError]:
+        """Drafts in order, with the error in place of a statement that is refused; embedded in one batch."""
+        if len(statements) > 4:
+            drafts = await asyncio.to_thread(self._read_all, statements, now, fields)
+        else:
+            drafts = self._read_all(statements, now, fields)
+        return await self._embedded(drafts)
+
+    def _read_all(
+        self, statements: Sequence[Statement], now: datetime, fields: Sequence[str]
+    ) -> list[Draft | MemoryServiceError]:
+        drafts: list[Draft | MemoryServiceError] = []
+        for statement, field in zip(statements, fields, strict=True):
+            try:
+                drafts.append(self._read(statement, now, field))
+            except MemoryServiceError as error:
+                drafts.append(error)
+        return drafts
+
+    def _read(self, statement: Statement, now: datetime, field: str) -> Draft:
+        check_statement(statement, field)
+        visibility = statement.visibility or Visibility.SHARED
+        who = audience(visibility, statement.agent)
+        said_at = statement.said_at or now
+        assertion, cardinality, merge = statement.assertion, Cardinality.MANY, MergePolicy.UNION
+        kind = statement.kind
+        if assertion is not None:
+            predicate = self.vocabulary.resolve(assertion.predicate, f"{field}.assertion.predicate")
+            assertion = Assertion(canonical_subject(assertion.subject), predicate.name, assertion.object)
+            kind = kind or predicate.kind
+            cardinality, merge = predicate.cardinality, predicate.merge
+            slot = slot_of_assertion(assertion.subject, predicate.name, who)
+            claim = claim_of_assertion(slot, assertion.object)
+        else:
+            slot = claim = ""
+        text = statement.text or (render_assertion(assertion) if assertion else "")
+        reading = classify(text)
+        topic = statement.topic or (assertion.predicate if assertion else reading.topic)
+        if assertion is None:
+            slot, claim = slot_of_topic(topic, who), claim_of_text(text, who)
+        kind = kind or reading.kind
+        valid_from, valid_to, expires_at = self._window(statement, kind, text, said_at, reading.expires_after_hint)
+        source = statement.source or Source.EXPLICIT
+        pieces = tuple(fragment(text))
+        confidence = statement.confidence
+        return Draft(
+            statement=statement,
+            text=text,
+            kind=kind,
+            topic=topic,
+            topic_given=bool(statement.topic),
+            slot=slot,
+            claim=claim,
+            assertion=assertion,
+            cardinality=cardinality,
+            merge=merge,
+            source=source,
+            confidence=self.parameters.confidence_by_source[source] if confidence is None else confidence,
+            importance=statement.importance or 0.0,
+            language=language_of(text),
+            visibility=visibility,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            expires_at=expires_at,
+            pieces=pieces,
+            terms=tuple(tuple(analyse(piece)) for piece in pieces),
+        )
+
+    def _window(
+        self, statement: Statement, kind: Kind, text: str, said_at: datetime, hint: timedelta | None
+    ) -> tuple[datetime | None, datetime | None, datetime | None]:
+        """When it holds and when to stop recalling it (E17): the writer's word first, else the wording's.
+
+        Only a wish for the moment stops being recalled by its wording alone; what happened, or will happen, at
+        a time stays findable and carries the time as the interval in which it held.
+        """
+        valid_from, valid_to, expires_at = statement.valid_from, statement.valid_to, statement.expires_at
+        if kind not in TEMPORARY_KINDS or statement.assertion is not None:
+            return valid_from, valid_to, expires_at
+        spans = find_times(text, said_at, time_zone(statement.time_zone, "time_zone"))
+        end = max((span.end for span in spans), default=None)
+        if kind is Kind.TEMPORARY_PREFERENCE:
+            if expires_at is None:
+                expires_at = end if end and end > said_at else said_at + (hint or timedelta(days=14))
+        elif kind is Kind.EVENT and spans and valid_from is None and valid_to is None:
+            valid_from, valid_to = min(span.start for span in spans), end
+        return valid_from, valid_to, expires_at
+
+    async def _embedded(self, drafts: Sequence[Draft | MemoryServiceError]) -> list[Draft | MemoryServiceError]:
+        model = self.embedder.model
+        result = list(drafts)
+        waiting: list[tuple[int, Draft]] = []
+        for index, draft in enumerate(drafts):
+            if isinstance(draft, MemoryServiceError):
+                continue
+            if draft.statement.vector is None:
+                waiting.append((index, draft))
+                continue
+            try:
+                own = check_vector(draft.statement.vector, model.dimension, "memory.embedding")
+            except MemoryServiceError as error:
+                result[index] = error
+                continue
+            rows = np.tile(own, (len(draft.pieces), 1))
+            result[index] = replace(draft, model_id=model.id, vectors=rows)
+        pieces = [piece for _, draft in waiting for piece in draft.pieces]
+        if not pieces:
+            return result
+        try:
+            vectors = await self.embedder.embed(pieces)
+        except Unavailable:
+            # The text is what must be durable; its vectors are made later by the backfill job.
+            self.telemetry.count("embed_deferred_total", len(pieces))
+            return result
+        start = 0
+        for index, draft in waiting:
+            stop = start + len(draft.pieces)
+            result[index] = replace(draft, model_id=model.id, vectors=vectors[start:stop])
+            start = stop
+        return result

@@ -1,0 +1,145 @@
+"""Rollback: make an earlier version of a memory current again, as a new version (E11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memory_service.app.admission import overlap
+from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect, RollbackCommand
+from memory_service.app.correct import retract
+from memory_service.app.replay import replayed, stored_outcome
+from memory_service.app.service import Changes, for_writer
+from memory_service.app.targets import check_etag, not_found
+from memory_service.app.validation import check_count, check_meta, check_name
+from memory_service.app.workspace import Authorship, Workspace
+from memory_service.domain import limits
+from memory_service.domain.errors import AlreadyExists, Conflict, NotFound, Reason
+from memory_service.domain.ids import OwnerKey
+from memory_service.domain.memory import Cardinality, MemoryHead, MemoryVersion, Status, Tier
+from memory_service.domain.records import JournalEvent
+from memory_service.domain.slots import payload_digest
+from memory_service.domain.vector_clock import COUNTER_MAX
+
+_OPERATION = "rollback"
+_RESTORED = (
+    "kind",
+    "text",
+    "topic",
+    "slot",
+    "claim",
+    "assertion",
+    "source",
+    "confidence",
+    "importance",
+    "tags",
+    "language",
+    "valid_from",
+    "valid_to",
+    "expires_at",
+    "said_at",
+    "visibility",
+    "pinned",
+    "content_version",
+)
+"""Fields a roll-back takes from the old version; counts of use and of support stay as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """Brings an earlier version back."""
+
+    changes: Changes
+
+    async def __call__(self, owner: OwnerKey, command: RollbackCommand, meta: ChangeMeta) -> ChangeResult:
+        """Make `command.version` current again; values that stand in its slot instead are retracted.
+
+        Raises:
+            NotFound: MEMORY_NOT_FOUND, or VERSION_NOT_FOUND for a version that never was or was redacted.
+            Conflict: ETAG_MISMATCH when the memory changed since the etag or the context was read.
+            AlreadyExists: when another memory already makes the old version's claim.
+        """
+        check_meta(meta)
+        check_count(command.version, "version", minimum=1, maximum=COUNTER_MAX)
+        check_name(command.reason, "reason", limit=limits.REASON_CHARS_MAX)
+        check_name(command.etag, "etag")
+        async with self.changes.store.change(owner) as change:
+            workspace = Workspace.of(change)
+            payload = [str(command.memory_id), command.version, command.etag, command.reason]
+            digest = payload_digest(workspace.state.salt, _OPERATION, payload)
+            known = await stored_outcome(workspace, _OPERATION, meta, digest)
+            if known is not None:
+                return for_writer(await replayed(workspace, known), meta)
+            head, old = await self._find(workspace, command)
+            await workspace.load([old.slot], [old.claim])
+            workspace.adopt([head])
+            by = self.changes.author(workspace, meta)
+            if not by.context.saw(head.current.dot):
+                raise Conflict(
+                    Reason.ETAG_MISMATCH,
+                    "the memory has changed since the context was read",
+                    field="context",
+                    metadata={"etag": head.etag},
+                )
+            result = self._roll_back(workspace, head, old, command, by)
+            workspace.answer(_OPERATION, by, digest, result)
+            await change.apply(workspace.changeset())
+        self.changes.committed(owner, result.revision)
+        return for_writer(result, meta)
+
+    async def _find(self, workspace: Workspace, command: RollbackCommand) -> tuple[MemoryHead, MemoryVersion]:
+        heads = await workspace.change.heads([command.memory_id])
+        if not heads:
+            raise not_found(command.memory_id, "memory_id")
+        check_etag(heads[0], command.etag)
+        for version in await workspace.change.versions(command.memory_id):
+            if version.version == command.version and not version.redacted:
+                return heads[0], version
+        raise NotFound(
+            Reason.VERSION_NOT_FOUND,
+            f"the memory has no version {command.version} with content",
+            field="version",
+            metadata={"newest": str(heads[0].current.version)},
+        )
+
+    def _roll_back(
+        self,
+        workspace: Workspace,
+        head: MemoryHead,
+        old: MemoryVersion,
+        command: RollbackCommand,
+        by: Authorship,
+    ) -> ChangeResult:
+        same = [other for other in workspace.with_claim(old.claim) if other.id != head.id]
+        if same:
+            raise AlreadyExists(
+                Reason.ALREADY_EXISTS,
+                "another memory already says what that version says",
+                field="version",
+                metadata={"memory_id": str(same[0].id)},
+            )
+        workspace.advance(by.dot)
+        reason = command.reason or f"rolled back to version {old.version}"
+        restored = {name: getattr(old, name) for name in _RESTORED}
+        rivals = self._rivals(workspace, head, old)
+        after = workspace.revise(head, by, reason, status=Status.ACTIVE, tier=Tier.LONG_TERM, **restored)
+        workspace.note(
+            JournalEvent.ROLLED_BACK,
+            head.id,
+            after.current.version,
+            by,
+            reason,
+            before=head.current.status.value,
+            after=Status.ACTIVE.value,
+            details={"to_version": old.version},
+        )
+        touched: list[Affected] = [retract(workspace, rival, by, reason) for rival in rivals]
+        state = workspace.state
+        return ChangeResult(after, Effect.UPDATED, tuple(touched), state.revision, state.clock, by.dot)
+
+    def _rivals(self, workspace: Workspace, head: MemoryHead, old: MemoryVersion) -> list[MemoryHead]:
+        predicate = self.changes.vocabulary.find(old.assertion.predicate) if old.assertion else None
+        if predicate is None or predicate.cardinality is Cardinality.MANY:
+            return []
+        span = (old.valid_from, old.valid_to)
+        others = [h for h in workspace.in_slot(old.slot) if h.id != head.id]
+        return [h for h in others if overlap(span, (h.current.valid_from, h.current.valid_to))]

@@ -1,0 +1,66 @@
+"""What every use case that changes memories needs, and the steps they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from memory_service.app.causality import context_after, next_dot, seen_by
+from memory_service.app.commands import ChangeMeta, ChangeResult, Statement
+from memory_service.app.drafts import Drafting
+from memory_service.app.workspace import Authorship, Workspace
+from memory_service.domain.ids import OwnerKey, Revision
+from memory_service.domain.parameters import Parameters
+from memory_service.domain.vocabulary import Vocabulary
+from memory_service.ports.clock import Clock, Ids
+from memory_service.ports.memory_store import MemoryStore
+from memory_service.ports.snapshots import SnapshotSource
+from memory_service.ports.telemetry import Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The collaborators of Write, Correct, Forget and Rollback."""
+
+    store: MemoryStore
+    snapshots: SnapshotSource
+    drafting: Drafting
+    clock: Clock
+    ids: Ids
+    telemetry: Telemetry
+    parameters: Parameters
+    vocabulary: Vocabulary
+
+    def author(self, workspace: Workspace, meta: ChangeMeta) -> Authorship:
+        """Number the change and find what its writer had seen; see `causality` for the errors."""
+        clock = workspace.state.clock
+        dot = next_dot(clock, meta)
+        return Authorship(
+            meta=meta,
+            dot=dot,
+            context=seen_by(clock, meta, dot),
+            now=self.clock.now(),
+            explicit_context=meta.context is not None,
+        )
+
+    def committed(self, owner: OwnerKey, revision: Revision) -> None:
+        """Tell this process's caches what was committed."""
+        self.snapshots.committed(owner, revision)
+
+
+def for_writer(result: ChangeResult, meta: ChangeMeta) -> ChangeResult:
+    """The result with the clock the writer may take as seen."""
+    return replace(result, clock=context_after(result.clock, meta, result.dot))
+
+
+def statement_payload(statement: Statement) -> dict[str, Any]:
+    """A statement as JSON-compatible data, for the digest that tells retries from other requests."""
+    payload: dict[str, Any] = {
+        name: getattr(statement, name)
+        for name in Statement.__dataclass_fields__
+        if name not in ("vector", "assertion")
+    }
+    assertion = statement.assertion
+    payload["assertion"] = [assertion.subject, assertion.predicate, assertion.object] if assertion else None
+    payload["vector"] = statement.vector.tobytes().hex() if statement.vector is not None else None
+    return payload

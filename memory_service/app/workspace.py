@@ -1,0 +1,383 @@
+"""One owner's memories as a change reads and rewrites them, before it is committed.
+
+Later statements of a batch see what earlier ones did. Everything staged becomes one `Changeset`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect
+from memory_service.app.drafts import Draft
+from memory_service.domain.ids import MemoryId, Revision
+from memory_service.domain.memory import (
+    CURRENT_STATUSES,
+    MemoryHead,
+    MemoryVersion,
+    Provenance,
+    Relation,
+    Status,
+    Tier,
+    Usage,
+)
+from memory_service.domain.records import (
+    Changeset,
+    Fragment,
+    JournalEntry,
+    JournalEvent,
+    Link,
+    OwnerState,
+    StoredOutcome,
+    Tombstone,
+    TombstoneScope,
+)
+from memory_service.domain.slots import tombstone_digest
+from memory_service.domain.vector_clock import Dot, VectorClock
+from memory_service.ports.memory_store import OwnerChange
+
+
+@dataclass(frozen=True, slots=True)
+class Authorship:
+    """Who makes the change being staged: its dot, what its writer had seen, when and as whom."""
+
+    meta: ChangeMeta
+    dot: Dot
+    context: VectorClock
+    now: datetime
+    explicit_context: bool
+
+
+@dataclass(slots=True)
+class Workspace:
+    """See the module. `state` moves forward with every accepted change."""
+
+    change: OwnerChange
+    state: OwnerState
+    heads: dict[MemoryId, MemoryHead] = field(default_factory=dict)
+    tombstones: dict[bytes, list[Tombstone]] = field(default_factory=dict)
+    _by_slot: dict[str, list[MemoryId]] = field(default_factory=dict)
+    _by_claim: dict[str, list[MemoryId]] = field(default_factory=dict)
+    _versions: list[MemoryVersion] = field(default_factory=list)
+    _usage: dict[MemoryId, Usage] = field(default_factory=dict)
+    _fragments: list[Fragment] = field(default_factory=list)
+    _links: dict[Link, None] = field(default_factory=dict)
+    _journal: list[JournalEntry] = field(default_factory=list)
+    _new_tombstones: list[Tombstone] = field(default_factory=list)
+    _forgotten: dict[MemoryId, None] = field(default_factory=dict)
+    _outcomes: list[StoredOutcome] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, change: OwnerChange) -> Workspace:
+        """A workspace at the owner's present state."""
+        return cls(change=change, state=change.state)
+
+    # Reading -----------------------------------------------------------------------------------------------
+
+    async def load(self, slots: Iterable[str], claims: Iterable[str]) -> None:
+        """Fetch the current heads of these slots and claims that are not here yet, and their tombstones."""
+        new_slots = [s for s in dict.fromkeys(slots) if s and s not in self._by_slot]
+        new_claims = [c for c in dict.fromkeys(claims) if c and c not in self._by_claim]
+        for slot in new_slots:
+            self._by_slot[slot] = []
+        for claim in new_claims:
+            self._by_claim[claim] = []
+        if self.state.revision == 0:
+            return
+        if new_slots:
+            self.adopt(await self.change.heads_in_slots(new_slots))
+        if new_claims:
+            self.adopt(await self.change.heads_of_claims(new_claims))
+        digests = [self.digest(TombstoneScope.SLOT, s) for s in new_slots]
+        digests += [self.digest(TombstoneScope.CLAIM, c) for c in new_claims]
+        if digests:
+            for stone in await self.change.tombstones(digests):
+                self.tombstones.setdefault(stone.digest, []).append(stone)
+
+    def adopt(self, heads: Iterable[MemoryHead]) -> None:
+        """Take heads that were read, unless a newer version of them is staged here."""
+        for head in heads:
+            if head.id not in self.heads and head.id not in self._forgotten:
+                self._place(head)
+
+    def in_slot(self, slot: str) -> list[MemoryHead]:
+        """Current heads of a loaded slot."""
+        return [head for head in self._current(self._by_slot.get(slot, ())) if head.current.slot == slot]
+
+    def with_claim(self, claim: str) -> list[MemoryHead]:
+        """Current heads of a loaded claim."""
+        return [head for head in self._current(self._by_claim.get(claim, ())) if head.current.claim == claim]
+
+    def _current(self, ids: Iterable[MemoryId]) -> list[MemoryHead]:
+        heads = (self.heads[i] for i in dict.fromkeys(ids) if i in self.heads)
+        return [head for head in heads if head.current.status in CURRENT_STATUSES]
+
+    def digest(self, scope: TombstoneScope, key: str) -> bytes:
+        """The digest under which tombstones of this owner name a memory, claim or slot."""
+        return tombstone_digest(self.state.salt, scope.value, key)
+
+    def stones(self, slot: str, claim: str) -> list[Tombstone]:
+        """Tombstones of a loaded slot and claim."""
+        found = list(self.tombstones.get(self.digest(TombstoneScope.SLOT, slot), ())) if slot else []
+        found += self.tombstones.get(self.digest(TombstoneScope.CLAIM, claim), ()) if claim else ()
+        return found
+
+    # Staging -----------------------------------------------------------------------------------------------
+
+    def advance(self, dot: Dot, created: int = 0) -> Revision:
+        """Accept the change `dot`: the owner's clock and revision move on."""
+        revision = Revision(self.state.revision + 1)
+        self.state = replace(
+            self.state,
+            revision=revision,
+            clock=self.state.clock.including(dot),
+            memory_count=self.state.memory_count + created,
+        )
+        return revision
+
+    def create(self, memory_id: MemoryId, draft: Draft, by: Authorship, reason: str, **fixed: object) -> MemoryHead:
+        """Stage the first version of a memory; `fixed` overrides the draft's fields."""
+        version = self._from_draft(memory_id, draft, by, reason)
+        if fixed:
+            version = replace(version, **fixed)  # type: ignore[arg-type]
+        head = MemoryHead(version, Usage(last_confirmed_at=by.now), created_at=by.now)
+        self._stage(head)
+        self._usage[memory_id] = head.usage
+        self._fragments.extend(draft.fragments(memory_id, version.content_version))
+        for origin in draft.statement.derived_from:
+            self.link(memory_id, Relation.DERIVED_FROM, origin)
+        return head
+
+    def revise(self, head: MemoryHead, by: Authorship, reason: str, **changes: object) -> MemoryHead:
+        """Stage the next version of a memory with these fields changed."""
+        old = head.current
+        fields: dict[str, object] = {
+            "version": old.version + 1,
+            "revision": self.state.revision,
+            "recorded_at": max(by.now, old.recorded_at),
+            "dot": by.dot,
+            "context": by.context,
+            "reason": reason,
+        }
+        version = replace(old, **(fields | changes))  # type: ignore[arg-type]
+        revised = replace(head, current=version)
+        self._stage(revised)
+        return revised
+
+    def rewrite(self, head: MemoryHead, draft: Draft, by: Authorship, reason: str, **fixed: object) -> MemoryHead:
+        """Stage the next version of a memory with the draft's content in place of its own."""
+        old = head.current
+        fresh = self._from_draft(head.id, draft, by, reason)
+        fields: dict[str, object] = {
+            "version": old.version + 1,
+            "content_version": old.version + 1,
+            "recorded_at": max(by.now, old.recorded_at),
+            "support": old.support,
+        }
+        version = replace(fresh, **(fields | fixed))  # type: ignore[arg-type]
+        revised = replace(head, current=version)
+        self._stage(revised)
+        self._fragments.extend(draft.fragments(head.id, version.content_version))
+        return revised
+
+    def use(self, head: MemoryHead, usage: Usage) -> MemoryHead:
+        """Stage new counters of use."""
+        used = replace(head, usage=usage)
+        self.heads[head.id] = used
+        self._usage[head.id] = usage
+        return used
+
+    def forget(self, head: MemoryHead) -> None:
+        """Stage the end of a memory."""
+        self._forgotten[head.id] = None
+        self.heads.pop(head.id, None)
+        self._usage.pop(head.id, None)
+        self.state = replace(self.state, memory_count=self.state.memory_count - 1)
+
+    def tombstone(self, scope: TombstoneScope, key: str, by: Authorship) -> None:
+        """Stage a tombstone."""
+        stone = Tombstone(
+            scope=scope,
+            digest=self.digest(scope, key),
+            dot=by.dot,
+            context=by.context,
+            at=by.now,
+            revision=self.state.revision,
+        )
+        self._new_tombstones.append(stone)
+        self.tombstones.setdefault(stone.digest, []).append(stone)
+
+    def link(self, from_id: MemoryId, relation: Relation, to_id: MemoryId) -> None:
+        """Stage a link, once."""
+        self._links[Link(from_id, relation, to_id)] = None
+
+    def note(
+        self,
+        event: JournalEvent,
+        memory_id: MemoryId,
+        version: int,
+        by: Authorship,
+        reason: str,
+        *,
+        before: str = "",
+        after: str = "",
+        details: Mapping[str, str | int | float | bool] | None = None,
+    ) -> None:
+        """Stage a journal entry."""
+        self._journal.append(
+            JournalEntry(
+                revision=self.state.revision,
+                ordinal=sum(1 for entry in self._journal if entry.revision == self.state.revision),
+                event=event,
+                memory_id=memory_id,
+                version=version,
+                at=by.now,
+                actor=by.meta.actor,
+                device=by.dot.device,
+                reason=reason,
+                before=before,
+                after=after,
+                details=dict(details or {}),
+            )
+        )
+
+    def answer(
+        self,
+        operation: str,
+        by: Authorship,
+        payload_digest: bytes,
+        result: ChangeResult,
+        *,
+        extra: Mapping[str, object] | None = None,
+    ) -> ChangeResult:
+        """Stage what a retry of this change will be told, when it could be retried by name."""
+        if by.meta.request_id or by.meta.counter:
+            self._outcomes.append(
+                StoredOutcome(
+                    operation=operation,
+                    request_id=by.meta.request_id,
+                    dot=by.dot,
+                    payload_digest=payload_digest,
+                    outcome=pack_result(result) | dict(extra or {}),
+                    revision=self.state.revision,
+                    at=by.now,
+                )
+            )
+        return result
+
+    def staged_outcome(self, request_id: str, dot: Dot | None) -> StoredOutcome | None:
+        """An answer staged earlier in the same commit."""
+        for outcome in self._outcomes:
+            if (request_id and outcome.request_id == request_id) or (dot is not None and outcome.dot == dot):
+                return outcome
+        return None
+
+    def staged_fragments(self, memory_id: MemoryId, content_version: int) -> list[Fragment]:
+        """Fragments staged in this commit for one text of a memory."""
+        return [f for f in self._fragments if f.memory_id == memory_id and f.content_version == content_version]
+
+    @property
+    def dirty(self) -> bool:
+        """Whether anything was accepted."""
+        return self.state.revision != self.change.state.revision
+
+    def changeset(self) -> Changeset:
+        """Everything staged. Versions of memories forgotten later in the same commit are kept as redacted."""
+        return Changeset(
+            state=self.state,
+            versions=tuple(self._versions),
+            usage={i: u for i, u in self._usage.items() if i not in self._forgotten},
+            fragments=tuple(f for f in self._fragments if f.memory_id not in self._forgotten),
+            links=tuple(self._links),
+            journal=tuple(self._journal),
+            tombstones=tuple(self._new_tombstones),
+            forgotten=tuple(self._forgotten),
+            outcomes=tuple(self._outcomes),
+        )
+
+    def _stage(self, head: MemoryHead) -> None:
+        self._versions.append(head.current)
+        self._place(head)
+
+    def _place(self, head: MemoryHead) -> None:
+        self.heads[head.id] = head
+        version = head.current
+        if version.slot in self._by_slot and head.id not in self._by_slot[version.slot]:
+            self._by_slot[version.slot].append(head.id)
+        if version.claim in self._by_claim and head.id not in self._by_claim[version.claim]:
+            self._by_claim[version.claim].append(head.id)
+
+    def _from_draft(self, memory_id: MemoryId, draft: Draft, by: Authorship, reason: str) -> MemoryVersion:
+        statement = draft.statement
+        return MemoryVersion(
+            id=memory_id,
+            version=1,
+            content_version=1,
+            kind=draft.kind,
+            text=draft.text,
+            topic=draft.topic,
+            slot=draft.slot,
+            claim=draft.claim,
+            source=draft.source,
+            confidence=draft.confidence,
+            importance=draft.importance,
+            support=1,
+            tier=Tier.LONG_TERM,
+            status=Status.ACTIVE,
+            recorded_at=by.now,
+            dot=by.dot,
+            context=by.context,
+            revision=self.state.revision,
+            provenance=provenance(draft, by),
+            assertion=draft.assertion,
+            tags=statement.tags,
+            language=draft.language,
+            valid_from=draft.valid_from,
+            valid_to=draft.valid_to,
+            expires_at=draft.expires_at,
+            said_at=statement.said_at,
+            visibility=draft.visibility,
+            pinned=statement.pinned,
+            reason=reason,
+        )
+
+
+def provenance(draft: Draft, by: Authorship) -> Provenance:
+    """Where a version made from this draft comes from."""
+    statement = draft.statement
+    return Provenance(
+        actor=by.meta.actor,
+        device=by.meta.device,
+        agent=statement.agent,
+        session=statement.session,
+        process=statement.process,
+        reference=statement.reference,
+    )
+
+
+def pack_result(result: ChangeResult) -> dict[str, object]:
+    """A change's answer without memory text, as JSON-compatible data."""
+    memory = result.memory
+    return {
+        "memory": [str(memory.id), memory.current.version] if memory else None,
+        "effect": result.effect.value,
+        "affected": [
+            [str(a.memory_id), a.head.current.version if a.head else 0, a.effect.value, a.reason]
+            for a in result.affected
+        ],
+        "revision": int(result.revision),
+        "clock": dict(result.clock),
+        "dot": [result.dot.device, result.dot.counter],
+    }
+
+
+def affected(head: MemoryHead, effect: Effect, reason: str) -> Affected:
+    """An `Affected` of a head that is still there."""
+    return Affected(head.id, effect, head, reason)
+
+
+def without(heads: Sequence[MemoryHead], excluded: Iterable[MemoryId]) -> list[MemoryHead]:
+    """`heads` but those with these ids."""
+    left_out = set(excluded)
+    return [head for head in heads if head.id not in left_out]

@@ -1,0 +1,136 @@
+"""Write and BatchWrite: remember statements durably, once, in causal order (P1, P2, E10, B2, B8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory_service.app.admission import Admission
+from memory_service.app.commands import BatchItem, ChangeMeta, ChangeResult, Statement
+from memory_service.app.drafts import Draft
+from memory_service.app.replay import replayed, stored_outcome
+from memory_service.app.service import Changes, for_writer, statement_payload
+from memory_service.app.validation import check_list, check_meta
+from memory_service.app.workspace import Workspace
+from memory_service.domain import limits
+from memory_service.domain.errors import MemoryServiceError
+from memory_service.domain.ids import MemoryId, OwnerKey
+from memory_service.domain.records import Fragment
+from memory_service.domain.slots import payload_digest
+from memory_service.domain.vector_clock import VectorClock
+
+_OPERATION = "write"
+_COMPARED_MAX = 16
+"""Newest memories of a topic whose vectors a new statement is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Remembers statements of one owner."""
+
+    changes: Changes
+
+    async def one(self, owner: OwnerKey, statement: Statement, meta: ChangeMeta) -> ChangeResult:
+        """Remember one statement; durable when it returns.
+
+        Raises:
+            InvalidInput: for a field that breaks its limit, an unknown predicate or an unusable vector.
+            Conflict, FailedPrecondition: for a reused name, a gap in a device's numbers, a context from the
+                future or a frozen kind.
+            LimitExceeded: for a full quota or disk. Unavailable: when the database is away.
+        """
+        check_meta(meta)
+        draft = await self.changes.drafting.draft(statement, self.changes.clock.now())
+        (result,) = await self._commit(owner, [draft], [meta])
+        if isinstance(result, MemoryServiceError):
+            raise result
+        return result
+
+    async def batch(
+        self, owner: OwnerKey, items: Sequence[BatchItem], *, actor: str, context: VectorClock | None
+    ) -> list[ChangeResult | MemoryServiceError]:
+        """Remember statements in order, in one commit.
+
+        An item that is refused fails alone, with its error in its place; the others are remembered together.
+        A failure of the store fails all of them.
+
+        Raises:
+            InvalidInput: FIELD_TOO_LONG for more than 500 items; also for an unusable context.
+        """
+        check_list(items, "items", limits.BATCH_ITEMS_MAX)
+        check_meta(ChangeMeta(actor=actor, context=context))
+        metas = [
+            ChangeMeta(
+                actor=actor,
+                request_id=item.request_id,
+                device=item.device,
+                counter=item.counter,
+                context=context,
+            )
+            for item in items
+        ]
+        fields = [f"items[{index}].memory" for index in range(len(items))]
+        drafts = await self.changes.drafting.draft_all(
+            [item.statement for item in items], self.changes.clock.now(), fields
+        )
+        for index, meta in enumerate(metas):
+            try:
+                check_meta(meta, f"items[{index}].")
+            except MemoryServiceError as error:
+                drafts[index] = error
+        return await self._commit(owner, drafts, metas)
+
+    async def _commit(
+        self, owner: OwnerKey, drafts: Sequence[Draft | MemoryServiceError], metas: Sequence[ChangeMeta]
+    ) -> list[ChangeResult | MemoryServiceError]:
+        accepted = [draft for draft in drafts if isinstance(draft, Draft)]
+        if not accepted:
+            return [draft for draft in drafts if isinstance(draft, MemoryServiceError)]
+        results: list[ChangeResult | MemoryServiceError] = []
+        async with self.changes.store.change(owner) as change:
+            workspace = Workspace.of(change)
+            await workspace.load([d.slot for d in accepted], [d.claim for d in accepted])
+            for draft, meta in zip(drafts, metas, strict=True):
+                if isinstance(draft, MemoryServiceError):
+                    results.append(draft)
+                    continue
+                try:
+                    results.append(await self._admit(workspace, draft, meta))
+                except MemoryServiceError as error:
+                    results.append(error)
+            if workspace.dirty:
+                await change.apply(workspace.changeset())
+        if workspace.dirty:
+            self.changes.committed(owner, workspace.state.revision)
+        for result in results:
+            if isinstance(result, ChangeResult) and not result.replayed:
+                self.changes.telemetry.count("writes_total", effect=result.effect.value)
+        return results
+
+    async def _admit(self, workspace: Workspace, draft: Draft, meta: ChangeMeta) -> ChangeResult:
+        digest = payload_digest(workspace.state.salt, _OPERATION, statement_payload(draft.statement))
+        known = await stored_outcome(workspace, _OPERATION, meta, digest)
+        if known is not None:
+            return for_writer(await replayed(workspace, known), meta)
+        by = self.changes.author(workspace, meta)
+        similar = await self._similar(workspace, draft)
+        admission = Admission(workspace, self.changes.ids, self.changes.parameters, similar)
+        result = workspace.answer(_OPERATION, by, digest, admission.admit(draft, by))
+        return for_writer(result, meta)
+
+    async def _similar(self, workspace: Workspace, draft: Draft) -> frozenset[MemoryId]:
+        """Memories of the topic the writer named that say almost the same, by the model's own measure (E10)."""
+        if draft.structured or not draft.topic_given or draft.vectors is None:
+            return frozenset()
+        model = self.changes.drafting.embedder.model
+        found: set[MemoryId] = set()
+        for head in workspace.in_slot(draft.slot)[-_COMPARED_MAX:]:
+            pieces: Sequence[Fragment] = workspace.staged_fragments(head.id, head.current.content_version)
+            if not pieces:
+                pieces = await workspace.change.fragments(head.id, head.current.content_version)
+            vectors = [p.vector for p in pieces if p.vector is not None and p.model_id == model.id]
+            if vectors and float(np.max(np.stack(vectors) @ draft.vectors.T)) >= model.same_cosine:
+                found.add(head.id)
+        return frozenset(found)

@@ -1,0 +1,42 @@
+"""The limits on what a caller may send. Units are the last word of each name. Listed by `GetServerInfo`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+TEXT_CHARS_MAX = 16_384
+QUERY_CHARS_MAX = 8_192
+NAME_CHARS_MAX = 256
+"""Subjects, devices, agents, sessions, processes, references, users."""
+TOPIC_CHARS_MAX = 256
+PREDICATE_CHARS_MAX = 64
+REQUEST_ID_CHARS_MAX = 128
+REASON_CHARS_MAX = 512
+TAG_CHARS_MAX = 128
+TAGS_MAX = 32
+DERIVED_FROM_MAX = 256
+OBJECT_DEPTH_MAX = 16
+OBJECT_BYTES_MAX = 16_384
+BATCH_ITEMS_MAX = 500
+FORGET_IDS_MAX = 500
+FORGET_MEMORIES_MAX = 10_000
+CLOCK_DEVICES_MAX = 1_024
+"""Devices a causal context may name in a request."""
+RECALL_LIMIT_DEFAULT = 10
+RECALL_LIMIT_MAX = 200
+PAGE_SIZE_DEFAULT = 50
+PAGE_SIZE_MAX = 500
+FILTER_VALUES_MAX = 256
+"""Values one condition of a filter may list."""
+PREVIEW_MEMORIES_MAX = 100
+MEMORIES_PER_OWNER_MAX_DEFAULT = 200_000
+MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+"""Largest gRPC message accepted: a batch of 500 memories with their vectors."""
+TIME_MIN = datetime(1, 1, 2, tzinfo=UTC)
+TIME_MAX = datetime(9999, 12, 30, tzinfo=UTC)
+"""A day inside what PostgreSQL, protobuf and Python all hold, so that no time zone pushes a value out."""
+
+
+def as_mapping() -> dict[str, int]:
+    """Every integer limit by lower-case name."""
+    return {name.lower(): value for name, value in globals().items() if name.isupper() and isinstance(value, int)}
