@@ -244,9 +244,7 @@ class ManagedServer:
                 failures = 0
             while True:
                 pause = min(BACKOFF_SECONDS_MAX, BACKOFF_FIRST_SECONDS * 2**failures)
-                log.warning(
-                    "embedded_server_died", server=self.spec.name, exit_code=code, restart_in_seconds=pause
-                )
+                log.warning("embedded_server_died", server=self.spec.name, exit_code=code, restart_in_seconds=pause)
                 await asyncio.sleep(pause)
                 failures = min(failures + 1, 16)
                 try:

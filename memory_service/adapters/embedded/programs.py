@@ -71,9 +71,7 @@ def choose_account(run_as: str | None, owner_uid: int | None) -> Account:
         try:
             entry = pwd.getpwuid(owner_uid)
             return Account(owner_uid, entry.pw_gid, entry.pw_name, switches=True)
-        except (
-            KeyError
-        ):  # an account since removed, or a directory from another machine: the number is enough
+        except KeyError:  # an account since removed, or a directory from another machine: the number is enough
             return Account(owner_uid, owner_uid, str(owner_uid), switches=True)
     for name in (run_as,) if run_as else (OWN_ACCOUNT, FALLBACK_ACCOUNT):
         try:
@@ -84,11 +82,7 @@ def choose_account(run_as: str | None, owner_uid: int | None) -> Account:
             return Account(entry.pw_uid, entry.pw_gid, entry.pw_name, switches=True)
     raise EmbeddedStartFailed(
         "PostgreSQL does not run as root, and there is no "
-        + (
-            f"unprivileged account {run_as!r}"
-            if run_as
-            else f"account {OWN_ACCOUNT!r} or {FALLBACK_ACCOUNT!r}"
-        ),
+        + (f"unprivileged account {run_as!r}" if run_as else f"account {OWN_ACCOUNT!r} or {FALLBACK_ACCOUNT!r}"),
         f"start the service as an ordinary user, or make an account: useradd --system {OWN_ACCOUNT}",
     )
 
@@ -143,9 +137,7 @@ def _can_reach(path: Path, account: Account) -> bool:
     real = path.resolve()
     if not _allows(real.stat(), account, 0o5):
         return False
-    return all(
-        _allows(parent.stat(), account, 0o5 if parent == real.parent else 0o1) for parent in real.parents
-    )
+    return all(_allows(parent.stat(), account, 0o5 if parent == real.parent else 0o1) for parent in real.parents)
 
 
 def _allows(status: os.stat_result, account: Account, wanted: int) -> bool:

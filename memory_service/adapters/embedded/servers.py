@@ -106,9 +106,7 @@ class EmbeddedServers:
             full = error.errno in (28, 122)  # ENOSPC, EDQUOT
             raise EmbeddedStartFailed(
                 f"the data directory {self._directory.root} cannot be used ({error.strerror})",
-                "free some space on its disk"
-                if full
-                else "make it readable and writable for the service's user",
+                "free some space on its disk" if full else "make it readable and writable for the service's user",
                 reason=Reason.STORAGE_FULL if full else Reason.DATABASE_UNAVAILABLE,
             ) from error
         except BaseException:
@@ -119,18 +117,12 @@ class EmbeddedServers:
         directory = self._directory
         account, programs = await asyncio.to_thread(self._take_directory)
         postgres_spec = postgres.server_spec(directory, programs, account, self._settings)
-        valkey_spec = valkey.server_spec(
-            directory, programs, account, memory_mb_max=self._valkey_memory_mb_max
-        )
+        valkey_spec = valkey.server_spec(directory, programs, account, memory_mb_max=self._valkey_memory_mb_max)
         tag = directory.tag
         await asyncio.to_thread(clear_leftovers, postgres_spec, tag)
         if not directory.postgres.exists():
-            self._progress(
-                f"making the database files in {directory.postgres} (first start only, a few seconds)"
-            )
-            await postgres.make_cluster(
-                directory, programs, account, durable=self._durable, tag=directory.new_tag()
-            )
+            self._progress(f"making the database files in {directory.postgres} (first start only, a few seconds)")
+            await postgres.make_cluster(directory, programs, account, durable=self._durable, tag=directory.new_tag())
         await asyncio.to_thread(postgres.check_cluster, directory, account)
         sockets = directory.socket_dir(directory.postgres, POSTGRES_SOCKET)
         valkey_sockets = directory.socket_dir(directory.valkey, VALKEY_SOCKET)

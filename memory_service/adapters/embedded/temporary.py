@@ -45,9 +45,7 @@ class TemporaryStack:
     async def __aenter__(self) -> EmbeddedStack:
         await asyncio.to_thread(remove_leftovers, self._parent)
         self._root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=PREFIX, dir=self._parent))
-        self._servers = EmbeddedServers(
-            self._root / "data", on_progress=self._on_progress, durable=self._durable
-        )
+        self._servers = EmbeddedServers(self._root / "data", on_progress=self._on_progress, durable=self._durable)
         try:
             return await self._servers.start()
         except BaseException:

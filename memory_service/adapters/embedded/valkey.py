@@ -25,9 +25,7 @@ def redis_url(socket_dir: Path) -> str:
     return f"unix://{quote(str(socket_dir / VALKEY_SOCKET), safe='/')}?db=0"
 
 
-def server_spec(
-    directory: DataDirectory, programs: Programs, account: Account, *, memory_mb_max: int
-) -> ServerSpec:
+def server_spec(directory: DataDirectory, programs: Programs, account: Account, *, memory_mb_max: int) -> ServerSpec:
     """How to run the server of this data directory.
 
     Memory is bounded with `volatile-lru`. The cache and the sessions share one server, and all their keys
