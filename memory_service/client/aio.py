@@ -1,0 +1,93 @@
+"""The asynchronous client."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Self
+
+from memory_service.client import types as t
+from memory_service.client.core import BATCH_TIMEOUT_SECONDS, TIMEOUT_SECONDS, ClientOptions, Core
+from memory_service.client.retry import RetryPolicy
+from memory_service.client.wire import AsyncWire, Tls
+
+
+class AsyncMemoryClient(Core):
+    """A client of the memory service for asyncio.
+
+        async with AsyncMemoryClient(user="ann") as memory:
+            await memory.write("I am allergic to peanuts.")
+            for found in await memory.recall("what must I not eat?"):
+                print(found.memory.text)
+
+    Args:
+        target: "host:port"; `MEMORY_SERVICE_TARGET`, the credentials file's, or 127.0.0.1:50051 when None.
+        key: the API key; `MEMORY_SERVICE_KEY`, or that of the credentials file when None.
+        user: whose memory, unless a call says otherwise; may be empty when the key is bound to one user.
+        device: the writer's own id; the server numbers its changes. Empty: the server writes under its own.
+        agent, session: sent with every write, and `agent` with every read, unless a call says otherwise.
+        timeout_seconds: overall deadline of a call, retries and waits included.
+        batch_timeout_seconds: the same for each batch of `write_many`.
+        tls: True for the system's roots, a `Tls` for others or for mutual TLS; None for plain text.
+        retry: when and how often a call is sent again.
+
+    Changes are safe to retry since each carries a request id. For each user the client keeps the newest
+    token and everything it has seen: a recall sees this client's own changes on any replica, and Correct,
+    Forget and Rollback tell the service what their author knew. One client may be shared by all tasks of an
+    event loop.
+
+    Raises:
+        Unauthenticated: no key was found.
+        InvalidArgument: the key or target cannot be one.
+    """
+
+    def __init__(
+        self,
+        target: str | None = None,
+        key: str | None = None,
+        user: str = "",
+        device: str = "",
+        agent: str = "",
+        session: str = "",
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        tls: Tls | bool | None = None,
+        *,
+        batch_timeout_seconds: float = BATCH_TIMEOUT_SECONDS,
+        retry: RetryPolicy | None = None,
+    ) -> None:
+        options = ClientOptions(
+            target,
+            key,
+            user,
+            device,
+            agent,
+            session,
+            timeout_seconds,
+            batch_timeout_seconds,
+            tls,
+            retry or RetryPolicy(),
+        )
+        super().__init__(options, AsyncWire)
+
+    def list(
+        self,
+        *,
+        where: t.MemoryFilter | None = None,
+        page_size: int = 0,
+        agent: str | None = None,
+        user: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> AsyncIterator[t.Memory]:
+        """All memories in order of creation, page by page; `timeout_seconds` is for each page."""
+        return self.iterate(
+            where=where, page_size=page_size, agent=agent, user=user, timeout_seconds=timeout_seconds
+        )
+
+    async def close(self) -> None:
+        """Close the connection; calls under way end with `ClientClosed`."""
+        await self._wire.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()

@@ -1,0 +1,527 @@
+"""The client's logic, written once: `AsyncMemoryClient` and `MemoryClient` differ in the wire below it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar, Unpack
+
+from memory_service.client import credentials, decode, encode, rpcs
+from memory_service.client import types as t
+from memory_service.client.batches import BatchProgress, BatchWriter, WriteOutcome
+from memory_service.client.causality import Causality
+from memory_service.client.errors import InvalidArgument
+from memory_service.client.retry import Caller, RetryPolicy
+from memory_service.client.wire import Request, Response, Rpc, Tls, Wire
+from memory_service.v1 import admin_service_pb2 as admin
+from memory_service.v1 import memory_service_pb2 as api
+from memory_service.v1 import types_pb2 as pb
+
+TIMEOUT_SECONDS = 5.0
+BATCH_TIMEOUT_SECONDS = 60.0
+BATCH_SIZE = 100
+CLIENT_VERSION = "0.1.0"
+
+_Message = TypeVar("_Message", api.WriteResponse, api.CorrectResponse, api.RollbackResponse)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOptions:
+    """What a client was made with; see `AsyncMemoryClient`."""
+
+    target: str | None = None
+    key: str | None = None
+    user: str = ""
+    device: str = ""
+    agent: str = ""
+    session: str = ""
+    timeout_seconds: float = TIMEOUT_SECONDS
+    batch_timeout_seconds: float = BATCH_TIMEOUT_SECONDS
+    tls: Tls | bool | None = None
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+class Core:
+    """Every call of the API as a coroutine. Arguments common to all of them:
+
+    Args:
+        user: whose memory; the client's `user` when None. May stay empty when the key is bound to one user.
+        timeout_seconds: overall deadline, retries and waits included; the client's when None.
+        context: for a change, what its writer had seen. `KEPT` is what this client has seen of the user, a
+            `Context` is taken as given, and None means everything the server has when it accepts the change.
+        request_id: made by the client when None, so that sending a change again is harmless. Give your own to
+            make your own repetition harmless too.
+        dot: the device's own number for the change; with a `device` and no dot the server numbers it.
+
+    All of them raise only `MemoryClientError` and its subclasses (and TypeError for unknown arguments).
+    """
+
+    def __init__(self, options: ClientOptions, make_wire: Callable[[str, Tls | None, str], Wire]) -> None:
+        found = credentials.find(options.target, options.key)
+        self.target = found.target
+        self.user, self.device = options.user, options.device
+        self.agent, self.session = options.agent, options.session
+        self.timeout_seconds = options.timeout_seconds
+        self.batch_timeout_seconds = options.batch_timeout_seconds
+        self._metadata = (("authorization", f"Bearer {found.key}"),)
+        tls = Tls() if options.tls is True else options.tls or None
+        self._wire = make_wire(self.target, tls, CLIENT_VERSION)
+        self._caller = Caller(self._wire, self.target, options.retry)
+        self._causality = Causality()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(target={self.target!r}, user={self.user!r}, device={self.device!r})"
+
+    # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def write(
+        self,
+        text: str | None = None,
+        *,
+        user: str | None = None,
+        request_id: str | None = None,
+        dot: t.Dot | None = None,
+        context: t.ContextArgument = None,
+        timeout_seconds: float | None = None,
+        **fields: Unpack[t.MemoryFields],
+    ) -> t.WriteResult:
+        """Remember one statement: as text, as subject, predicate and object, or both.
+
+        `fields` are those of `MemoryFields`: subject ("user" when only a predicate is given), predicate,
+        object (any JSON), kind, topic, tags, source, confidence, importance, valid_from, valid_to,
+        expires_at, said_at, time_zone, visibility, pinned, embedding, agent, session, process, reference,
+        derived_from.
+
+        The context is None by default: a statement made now is newer than whatever the service holds. A
+        device that comes back with statements made offline gives the context it had when they were made
+        (`causal_context`), so that what others said meanwhile is not silently replaced.
+        """
+        owner, identity = self._user(user), self._request_id(request_id)
+        request = api.WriteRequest(
+            user=owner,
+            memory=self._memory(text, fields),
+            request_id=identity,
+            dot=encode.dot(dot, self.device),
+            context=encode.context(self._context(owner, context)),
+        )
+        response = await self._change(rpcs.WRITE, request, owner, identity, timeout_seconds)
+        return decode.write_result(response)
+
+    async def write_many(
+        self,
+        items: Iterable[t.NewMemory | str],
+        *,
+        user: str | None = None,
+        batch_size: int = BATCH_SIZE,
+        concurrency: int = 2,
+        on_progress: Callable[[BatchProgress], None] | None = None,
+        context: t.Context | None = None,
+        timeout_seconds: float | None = None,
+    ) -> Sequence[WriteOutcome]:
+        """Remember many statements, in batches; one outcome for each, in order.
+
+        A refused item does not stop the others: its outcome carries the error. A batch that fails as a whole
+        (the service stays away, the key is refused) ends the call with that error once the batches under way
+        are done; what `on_progress` was told of is remembered. Statements of one user are accepted in the
+        order given; up to `concurrency` batches of different users travel at once. `timeout_seconds` is for
+        each batch (60 s by default). `items` is read as it is needed, so it may be long.
+        """
+        if not 1 <= batch_size <= 500:
+            raise InvalidArgument(
+                "batch_size must lie between 1 and 500", reason="FIELD_OUT_OF_RANGE", field="batch_size"
+            )
+        writer = BatchWriter(
+            prepare=lambda item: self._batch_item(item, user),
+            send=lambda owner, batch: self._send_batch(owner, batch, context, timeout_seconds),
+            start=self._wire.start,
+            batch_size=batch_size,
+            concurrency=max(1, concurrency),
+            on_progress=on_progress,
+        )
+        return await writer.run(items)
+
+    async def correct(
+        self,
+        memory_id: str | None = None,
+        text: str | None = None,
+        *,
+        slot: t.Slot | tuple[str, str] | None = None,
+        nature: t.CorrectionNature | str | None = None,
+        changed_at: datetime | None = None,
+        reason: str = "",
+        etag: str = "",
+        update_mask: Sequence[str] | None = None,
+        user: str | None = None,
+        request_id: str | None = None,
+        dot: t.Dot | None = None,
+        context: t.ContextArgument = t.KEPT,
+        timeout_seconds: float | None = None,
+        **fields: Unpack[t.MemoryFields],
+    ) -> t.WriteResult:
+        """Change what one memory says, or give a slot (subject, predicate) another value.
+
+        Only what is given changes; an empty value (no tags, `pinned=False`, `valid_to=None`) empties it.
+        `nature` says whether the old value was "wrong" (never true; the default) or "outdated" (true until
+        `changed_at`, or until now). With `etag` the change is refused (`Aborted`) if the memory has changed.
+        """
+        owner, identity = self._user(user), self._request_id(request_id)
+        if (memory_id is None) == (slot is None):
+            raise InvalidArgument(
+                "give either a memory id or a slot", reason="FIELD_REQUIRED", field="memory_id"
+            )
+        where = _slot(slot)
+        if where is not None and "object" in fields:
+            fields = t.MemoryFields(**{"subject": where.subject, "predicate": where.predicate, **fields})
+        request = api.CorrectRequest(
+            user=owner,
+            memory_id=None if memory_id is None else encode.text(memory_id, "memory_id"),
+            slot=None if where is None else encode.slot(where),
+            memory=self._memory(text, fields, from_client=False),
+            update_mask=encode.update_mask(text, fields, update_mask),
+            etag=encode.text(etag, "etag"),
+            nature=encode.nature(nature),
+            changed_at=encode.timestamp(changed_at, "changed_at"),
+            reason=encode.text(reason, "reason"),
+            request_id=identity,
+            dot=encode.dot(dot, self.device),
+            context=encode.context(self._context(owner, context)),
+        )
+        response = await self._change(rpcs.CORRECT, request, owner, identity, timeout_seconds)
+        return decode.write_result(response)
+
+    async def forget(
+        self,
+        ids: str | Sequence[str] | None = None,
+        *,
+        slot: t.Slot | tuple[str, str] | None = None,
+        where: t.MemoryFilter | None = None,
+        validate_only: bool = False,
+        reason: str = "",
+        user: str | None = None,
+        request_id: str | None = None,
+        dot: t.Dot | None = None,
+        context: t.ContextArgument = t.KEPT,
+        timeout_seconds: float | None = None,
+    ) -> t.ForgetResult:
+        """Forget memories by id, everything of a slot, or all that match a filter; give one of the three.
+
+        With `validate_only` nothing changes and the answer says what would be forgotten.
+        """
+        owner, identity = self._user(user), self._request_id(request_id)
+        if sum(target is not None for target in (ids, slot, where)) != 1:
+            raise InvalidArgument(
+                "give ids, a slot or a filter: one of the three", reason="FIELD_REQUIRED", field="target"
+            )
+        named = None if ids is None else encode.texts([ids] if isinstance(ids, str) else ids, "memories.ids")
+        chosen = _slot(slot)
+        request = api.ForgetRequest(
+            user=owner,
+            memories=None if named is None else api.MemoryIds(ids=named),
+            slot=None if chosen is None else encode.slot(chosen),
+            filter=encode.memory_filter(where),
+            validate_only=validate_only,
+            reason=encode.text(reason, "reason"),
+            request_id="" if validate_only else identity,
+            dot=None if validate_only else encode.dot(dot, self.device),
+            context=encode.context(self._context(owner, context)),
+        )
+        began = self._causality.begin()
+        response = await self._call(rpcs.FORGET, request, timeout_seconds, identity)
+        if not validate_only:
+            self._learn_change(owner, began, response.token, response.context)
+        return decode.forget_result(response)
+
+    async def rollback(
+        self,
+        memory_id: str,
+        version: int,
+        *,
+        etag: str = "",
+        reason: str = "",
+        user: str | None = None,
+        request_id: str | None = None,
+        dot: t.Dot | None = None,
+        context: t.ContextArgument = t.KEPT,
+        timeout_seconds: float | None = None,
+    ) -> t.WriteResult:
+        """Make an earlier version of a memory current again, as a new version."""
+        owner, identity = self._user(user), self._request_id(request_id)
+        request = api.RollbackRequest(
+            user=owner,
+            memory_id=encode.text(memory_id, "memory_id"),
+            version=encode.integer(version, "version", 2**64 - 1),
+            etag=encode.text(etag, "etag"),
+            reason=encode.text(reason, "reason"),
+            request_id=identity,
+            dot=encode.dot(dot, self.device),
+            context=encode.context(self._context(owner, context)),
+        )
+        response = await self._change(rpcs.ROLLBACK, request, owner, identity, timeout_seconds)
+        return decode.rollback_result(response)
+
+    # ── Reads ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def recall(
+        self,
+        query: str = "",
+        *,
+        limit: int = 10,
+        where: t.MemoryFilter | None = None,
+        consistency: t.Consistency | None = None,
+        as_of_valid: datetime | None = None,
+        as_of_recorded: datetime | None = None,
+        profile: str = "",
+        token_budget: int = 0,
+        read_only: bool = False,
+        query_embedding: Sequence[float] = (),
+        agent: str | None = None,
+        user: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> t.RecallResult:
+        """Find what matters for a question.
+
+        Without `consistency` the recall sees every change this client made (and nothing older than what it
+        read before), whichever replica answers. What it returns becomes part of this client's context.
+
+        Args:
+            limit: how many at most, 1 to 200.
+            as_of_valid: what held in the world at this time, instead of now.
+            as_of_recorded: what was believed at this time, instead of now.
+            token_budget: tokens the context block may take; unlimited when 0.
+            read_only: leave no trace in use counts.
+            query_embedding: the question's vector, made by the service when empty.
+            agent: who asks (its private memories included); the client's agent when None.
+        """
+        owner = self._user(user)
+        chosen = consistency or self._causality.consistency(owner)
+        request = api.RecallRequest(
+            user=owner,
+            query=encode.text(query, "query"),
+            query_embedding=encode.vector(query_embedding, "query_embedding"),
+            filter=encode.memory_filter(where),
+            limit=encode.integer(limit, "limit"),
+            token_budget=encode.integer(token_budget, "token_budget"),
+            consistency=encode.consistency(chosen),
+            as_of_valid=encode.timestamp(as_of_valid, "as_of_valid"),
+            as_of_recorded=encode.timestamp(as_of_recorded, "as_of_recorded"),
+            profile=encode.text(profile, "profile"),
+            agent=self._agent(agent),
+            read_only=read_only,
+        )
+        began = self._causality.begin()
+        response = await self._call(rpcs.RECALL, request, timeout_seconds)
+        result = decode.recall_result(response)
+        if as_of_recorded is None:  # a look at the past shows less than the present context claims
+            full = chosen is not None and chosen.requirement == "fully_consistent"
+            self._causality.learn_read(
+                owner, began=began, token=result.token, context=result.context, full=full
+            )
+        return result
+
+    async def get(
+        self,
+        memory_id: str,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> t.MemoryDetail:
+        """Read one memory and what it is joined to. Raises NotFound when this user has no such memory."""
+        request = api.GetMemoryRequest(
+            user=self._user(user), memory_id=encode.text(memory_id, "memory_id"), agent=self._agent(agent)
+        )
+        return decode.memory_detail(await self._call(rpcs.GET, request, timeout_seconds))
+
+    async def list_page(
+        self,
+        *,
+        where: t.MemoryFilter | None = None,
+        page_size: int = 0,
+        page_token: str = "",
+        agent: str | None = None,
+        user: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> t.MemoryPage:
+        """Read one page of memories in order of creation; current ones unless the filter names a status."""
+        request = api.ListMemoriesRequest(
+            user=self._user(user),
+            filter=encode.memory_filter(where),
+            page_size=encode.integer(page_size, "page_size"),
+            page_token=encode.text(page_token, "page_token"),
+            agent=self._agent(agent),
+        )
+        return decode.memory_page(await self._call(rpcs.LIST, request, timeout_seconds))
+
+    async def iterate(
+        self,
+        *,
+        where: t.MemoryFilter | None = None,
+        page_size: int = 0,
+        agent: str | None = None,
+        user: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> AsyncIterator[t.Memory]:
+        """All memories in order of creation, page by page; `timeout_seconds` is for each page."""
+        token = ""
+        while True:
+            page = await self.list_page(
+                where=where,
+                page_size=page_size,
+                page_token=token,
+                agent=agent,
+                user=user,
+                timeout_seconds=timeout_seconds,
+            )
+            for memory in page.memories:
+                yield memory
+            token = page.next_page_token
+            if not token:
+                return
+
+    async def history(
+        self, memory_id: str, *, user: str | None = None, timeout_seconds: float | None = None
+    ) -> t.History:
+        """Read every version and state change of one memory, oldest first."""
+        request = api.GetHistoryRequest(user=self._user(user), memory_id=encode.text(memory_id, "memory_id"))
+        return decode.history(await self._call(rpcs.HISTORY, request, timeout_seconds))
+
+    async def prewarm(
+        self, *, user: str | None = None, timeout_seconds: float | None = None
+    ) -> t.PrewarmResult:
+        """Load a user's memories into the cache, e.g. at login."""
+        request = api.PrewarmRequest(user=self._user(user))
+        response = await self._call(rpcs.PREWARM, request, timeout_seconds)
+        return t.PrewarmResult(response.memories, response.token)
+
+    # ── Administration ──────────────────────────────────────────────────────────────────────────────────────
+
+    async def server_info(self, *, timeout_seconds: float | None = None) -> t.ServerInfo:
+        """Version, embedding model, limits and clock of the server. Needs the admin role."""
+        response = await self._call(rpcs.SERVER_INFO, admin.GetServerInfoRequest(), timeout_seconds)
+        return decode.server_info(response)
+
+    async def create_key(
+        self,
+        name: str,
+        *,
+        roles: Sequence[t.Role | str] = (t.Role.WRITER,),
+        users: Sequence[str] = (),
+        expires_at: datetime | None = None,
+        timeout_seconds: float | None = None,
+    ) -> t.NewApiKey:
+        """Make an API key of the caller's tenant. Not sent again when the answer is lost; see `list_keys`."""
+        request = admin.CreateKeyRequest(
+            name=encode.text(name, "name"),
+            roles=[encode.role_number(role, "roles") for role in roles],
+            users=encode.texts(users, "users"),
+            expires_at=encode.timestamp(expires_at, "expires_at"),
+        )
+        response = await self._call(rpcs.CREATE_KEY, request, timeout_seconds)
+        return t.NewApiKey(decode.api_key(response.key), response.secret)
+
+    async def list_keys(self, *, timeout_seconds: float | None = None) -> Sequence[t.ApiKey]:
+        """The tenant's keys, oldest first, revoked ones included."""
+        response = await self._call(rpcs.LIST_KEYS, admin.ListKeysRequest(), timeout_seconds)
+        return [decode.api_key(key) for key in response.keys]
+
+    async def revoke_key(self, key_id: str, *, timeout_seconds: float | None = None) -> None:
+        """Revoke a key; requests with it fail from then on."""
+        request = admin.RevokeKeyRequest(id=encode.text(key_id, "id"))
+        await self._call(rpcs.REVOKE_KEY, request, timeout_seconds)
+
+    # ── What this client has seen ───────────────────────────────────────────────────────────────────────────
+
+    def causal_context(self, user: str | None = None) -> t.Context | None:
+        """Everything this client has seen of a user, None when nothing; may be stored and given back."""
+        return self._causality.context(self._user(user))
+
+    def token(self, user: str | None = None) -> str:
+        """The newest token of a user known here, "" when none; for a recall by another process."""
+        return self._causality.token(self._user(user))
+
+    def adopt(self, *, user: str | None = None, token: str = "", context: t.Context | None = None) -> None:
+        """Take over what an earlier run or another process had seen of a user."""
+        self._causality.adopt(self._user(user), token=token, context=context)
+
+    # ── Parts ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _call(
+        self,
+        rpc: Rpc[Request, Response],
+        request: Request,
+        timeout_seconds: float | None,
+        request_id: str = "",
+    ) -> Response:
+        return await self._caller.call(
+            rpc,
+            request,
+            timeout_seconds=self.timeout_seconds if timeout_seconds is None else timeout_seconds,
+            metadata=self._metadata,
+            request_id=request_id,
+        )
+
+    async def _change(
+        self, rpc: Rpc[Request, _Message], request: Request, owner: str, identity: str, timeout: float | None
+    ) -> _Message:
+        began = self._causality.begin()
+        response = await self._call(rpc, request, timeout, identity)
+        self._learn_change(owner, began, response.token, response.context)
+        return response
+
+    def _learn_change(self, owner: str, began: int, token: str, context: pb.VectorClock) -> None:
+        self._causality.learn_change(owner, began=began, token=token, context=decode.context(context))
+
+    async def _send_batch(
+        self,
+        owner: str,
+        batch: Sequence[api.BatchWriteItem],
+        context: t.Context | None,
+        timeout_seconds: float | None,
+    ) -> api.BatchWriteResponse:
+        request = api.BatchWriteRequest(user=owner, items=batch, context=encode.context(context))
+        began = self._causality.begin()
+        limit = self.batch_timeout_seconds if timeout_seconds is None else timeout_seconds
+        response = await self._call(rpcs.BATCH_WRITE, request, limit)
+        self._learn_change(owner, began, response.token, response.context)
+        return response
+
+    def _batch_item(
+        self, item: t.NewMemory | str, user: str | None
+    ) -> tuple[str, t.NewMemory, api.BatchWriteItem]:
+        memory = t.NewMemory(item) if isinstance(item, str) else item
+        identity = self._request_id(memory.request_id or None)
+        memory = replace(memory, request_id=identity)
+        message = api.BatchWriteItem(
+            memory=self._memory(memory.text, memory.fields),
+            request_id=identity,
+            dot=encode.dot(memory.dot, self.device),
+        )
+        return self._user(memory.user if memory.user is not None else user), memory, message
+
+    def _memory(
+        self, text: str | None, fields: t.MemoryFields, *, from_client: bool = True
+    ) -> pb.MemoryInput:
+        message = encode.memory_input(text, fields)
+        if from_client:
+            message.agent = message.agent or encode.text(self.agent, "agent")
+            message.session = message.session or encode.text(self.session, "session")
+        return message
+
+    def _user(self, user: str | None) -> str:
+        return encode.text(self.user if user is None else user, "user")
+
+    def _agent(self, agent: str | None) -> str:
+        return encode.text(self.agent if agent is None else agent, "agent")
+
+    def _context(self, owner: str, context: t.ContextArgument) -> t.Context | None:
+        return self._causality.context(owner) if isinstance(context, t.Kept) else context
+
+    @staticmethod
+    def _request_id(given: str | None) -> str:
+        return uuid.uuid4().hex if given is None else encode.text(given, "request_id")
+
+
+def _slot(slot: t.Slot | tuple[str, str] | None) -> t.Slot | None:
+    return t.Slot(*slot) if isinstance(slot, tuple) else slot

@@ -1,0 +1,283 @@
+"""From protobuf messages to the client's values.
+
+A word that a newer server knows and this client does not comes back as `UNKNOWN`, never as an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import TypeVar
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+from google.protobuf.struct_pb2 import Value
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from memory_service.client import types as t
+from memory_service.client.encode import EXACT_INTEGER_MAX
+from memory_service.v1 import admin_service_pb2 as admin
+from memory_service.v1 import memory_service_pb2 as api
+from memory_service.v1 import types_pb2 as pb
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_Word = TypeVar("_Word", bound=StrEnum)
+
+
+def timestamp(value: Timestamp) -> datetime:
+    """An aware datetime in UTC, to the microsecond (what is finer is cut off)."""
+    return _EPOCH + timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+
+
+def duration(value: Duration) -> timedelta:
+    """A time span to the microsecond."""
+    return timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+
+
+def _words(wrapper: EnumTypeWrapper, prefix: str, kind: type[_Word]) -> Callable[[int], _Word]:
+    names = {value: name.removeprefix(f"{prefix}_") for name, value in wrapper.items()}
+    words = {value: kind[name] for value, name in names.items() if name in kind.__members__}
+    unknown = kind["UNKNOWN"]
+    return lambda number: words.get(number, unknown)
+
+
+_kind = _words(pb.Kind, "KIND", t.Kind)
+_source = _words(pb.Source, "SOURCE", t.Source)
+_tier = _words(pb.Tier, "TIER", t.Tier)
+_status = _words(pb.Status, "STATUS", t.Status)
+_visibility = _words(pb.Visibility, "VISIBILITY", t.Visibility)
+_relation = _words(pb.Relation, "RELATION", t.Relation)
+_effect = _words(api.Effect, "EFFECT", t.Effect)
+_role = _words(admin.Role, "ROLE", t.Role)
+
+
+def json_value(value: Value) -> t.JsonValue:
+    """A JSON value. A number without a fraction comes back as an int: JSON knows but one sort of number."""
+    which = value.WhichOneof("kind")
+    if which == "struct_value":
+        return {name: json_value(item) for name, item in value.struct_value.fields.items()}
+    if which == "list_value":
+        return [json_value(item) for item in value.list_value.values]
+    if which == "number_value":
+        number = value.number_value
+        return int(number) if number.is_integer() and abs(number) <= EXACT_INTEGER_MAX else number
+    if which == "string_value":
+        return value.string_value
+    if which == "bool_value":
+        return value.bool_value
+    return None
+
+
+def context(value: pb.VectorClock) -> t.Context:
+    """A causal context; empty when absent."""
+    return t.Context(dict(value.counters))
+
+
+def dot(value: pb.Dot) -> t.Dot | None:
+    """The name of a change, None when absent."""
+    return t.Dot(value.device, value.counter) if value.device else None
+
+
+def memory(value: pb.Memory) -> t.Memory:
+    """A memory or one version of it."""
+
+    def time(field: str) -> datetime | None:
+        return timestamp(getattr(value, field)) if value.HasField(field) else None
+
+    said = value.assertion
+    return t.Memory(
+        id=value.id,
+        version=value.version,
+        etag=value.etag,
+        kind=_kind(value.kind),
+        text=value.text,
+        assertion=t.Assertion(said.subject, said.predicate, json_value(said.object))
+        if value.HasField("assertion")
+        else None,
+        topic=value.topic,
+        tags=tuple(value.tags),
+        source=_source(value.source),
+        confidence=value.confidence,
+        importance=value.importance,
+        support=value.support,
+        tier=_tier(value.tier),
+        status=_status(value.status),
+        valid_from=time("valid_from"),
+        valid_to=time("valid_to"),
+        recorded_at=time("recorded_at"),
+        expires_at=time("expires_at"),
+        said_at=time("said_at"),
+        created_at=time("created_at"),
+        provenance=_provenance(value.provenance),
+        dot=dot(value.dot),
+        context=context(value.context),
+        visibility=_visibility(value.visibility),
+        pinned=value.pinned,
+        access_count=value.access_count,
+        adopted_count=value.adopted_count,
+        last_access_at=time("last_access_at"),
+        language=value.language,
+        reason=value.reason,
+        redacted=value.redacted,
+    )
+
+
+def _provenance(value: pb.Provenance) -> t.Provenance:
+    return t.Provenance(value.actor, value.device, value.agent, value.session, value.process, value.reference)
+
+
+def _affected(value: api.Affected) -> t.Affected:
+    return t.Affected(
+        memory_id=value.memory_id,
+        effect=_effect(value.effect),
+        memory=memory(value.memory) if value.HasField("memory") else None,
+        reason=value.reason,
+    )
+
+
+def write_result(value: api.WriteResponse | api.CorrectResponse) -> t.WriteResult:
+    """What remembering or correcting did."""
+    return _changed(value, _effect(value.effect))
+
+
+def rollback_result(value: api.RollbackResponse) -> t.WriteResult:
+    """What a roll-back did; its effect is always `UPDATED`."""
+    return _changed(value, t.Effect.UPDATED)
+
+
+def _changed(
+    value: api.WriteResponse | api.CorrectResponse | api.RollbackResponse, effect: t.Effect
+) -> t.WriteResult:
+    return t.WriteResult(
+        memory=memory(value.memory) if value.HasField("memory") else None,
+        effect=effect,
+        affected=tuple(_affected(one) for one in value.affected),
+        token=value.token,
+        context=context(value.context),
+        dot=dot(value.dot),
+        replayed=value.replayed,
+    )
+
+
+def forget_result(value: api.ForgetResponse) -> t.ForgetResult:
+    """What was, or would be, forgotten."""
+    return t.ForgetResult(
+        forgotten_count=value.forgotten_count,
+        memory_ids=tuple(value.memory_ids),
+        preview=tuple(memory(one) for one in value.preview),
+        token=value.token,
+        context=context(value.context),
+        dot=dot(value.dot),
+        replayed=value.replayed,
+    )
+
+
+def recall_result(value: api.RecallResponse) -> t.RecallResult:
+    """What memory has to say."""
+    return t.RecallResult(
+        memories=tuple(_recalled(one) for one in value.memories),
+        context_block=value.context_block,
+        context=context(value.context),
+        token=value.token,
+        stages=tuple(
+            t.RecallStage(stage.name, stage.ran, duration(stage.duration), stage.note)
+            for stage in value.stages
+        ),
+        degraded=value.degraded,
+        candidates=value.candidates,
+    )
+
+
+def _recalled(value: api.RecalledMemory) -> t.RecalledMemory:
+    part = value.breakdown
+    return t.RecalledMemory(
+        memory=memory(value.memory),
+        score=value.score,
+        breakdown=t.ScoreBreakdown(
+            total=part.total,
+            semantic=part.semantic,
+            freshness=part.freshness,
+            importance=part.importance,
+            confidence=part.confidence,
+            cosine=part.cosine,
+            bm25=part.bm25,
+            rrf=part.rrf,
+            vector_rank=part.vector_rank,
+            lexical_rank=part.lexical_rank,
+            slot_rank=part.slot_rank,
+            tier_bonus=part.tier_bonus,
+            support=part.support,
+        ),
+        contested=value.contested,
+        why=value.why,
+    )
+
+
+def _link(value: api.Link) -> t.Link:
+    return t.Link(value.from_id, _relation(value.relation), value.to_id)
+
+
+def memory_detail(value: api.GetMemoryResponse) -> t.MemoryDetail:
+    """One memory with what it is joined to."""
+    return t.MemoryDetail(
+        memory(value.memory), tuple(_link(one) for one in value.links), context(value.context)
+    )
+
+
+def memory_page(value: api.ListMemoriesResponse) -> t.MemoryPage:
+    """A page of memories."""
+    return t.MemoryPage(tuple(memory(one) for one in value.memories), value.next_page_token)
+
+
+def history(value: api.GetHistoryResponse) -> t.History:
+    """Every version and state change of a memory."""
+    return t.History(
+        versions=tuple(memory(one) for one in value.versions),
+        events=tuple(_event(one) for one in value.events),
+        links=tuple(_link(one) for one in value.links),
+    )
+
+
+def _event(value: api.HistoryEvent) -> t.HistoryEvent:
+    return t.HistoryEvent(
+        event=value.event,
+        version=value.version,
+        at=timestamp(value.at) if value.HasField("at") else None,
+        actor=value.actor,
+        device=value.device,
+        reason=value.reason,
+        before=value.before,
+        after=value.after,
+        details=dict(value.details),
+    )
+
+
+def api_key(value: admin.ApiKey) -> t.ApiKey:
+    """A key without its secret."""
+
+    def time(field: str) -> datetime | None:
+        return timestamp(getattr(value, field)) if value.HasField(field) else None
+
+    return t.ApiKey(
+        id=value.id,
+        tenant=value.tenant,
+        name=value.name,
+        prefix=value.prefix,
+        roles=tuple(_role(role) for role in value.roles),
+        users=tuple(value.users),
+        created_at=time("created_at"),
+        expires_at=time("expires_at"),
+        revoked_at=time("revoked_at"),
+    )
+
+
+def server_info(value: admin.GetServerInfoResponse) -> t.ServerInfo:
+    """Facts about the server."""
+    return t.ServerInfo(
+        version=value.version,
+        embedding_model=value.embedding_model,
+        embedding_dimension=value.embedding_dimension,
+        limits=dict(value.limits),
+        now=timestamp(value.now) if value.HasField("now") else None,
+    )

@@ -1,0 +1,136 @@
+"""The synchronous client: the same logic over a wire that blocks, with the same signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator
+from functools import update_wrapper
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from memory_service.client import types as t
+from memory_service.client.core import BATCH_TIMEOUT_SECONDS, TIMEOUT_SECONDS, ClientOptions, Core
+from memory_service.client.retry import RetryPolicy
+from memory_service.client.wire import BlockingWire, Tls, drive
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+def _blocking(
+    method: Callable[Concatenate[Core, P], Coroutine[Any, Any, Result]],
+) -> Callable[Concatenate[MemoryClient, P], Result]:
+    """The method of the same name that blocks until its answer is there."""
+
+    def call(self: MemoryClient, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+        return drive(method(self._core, *args, **kwargs))
+
+    update_wrapper(call, method)
+    return call
+
+
+class MemoryClient:
+    """A client of the memory service that blocks; for everything else see `AsyncMemoryClient`.
+
+        with MemoryClient(user="ann") as memory:
+            memory.write("I am allergic to peanuts.")
+            for found in memory.recall("what must I not eat?"):
+                print(found.memory.text)
+
+    One client may be shared by all threads of a process (make it after a fork, not before).
+    """
+
+    def __init__(
+        self,
+        target: str | None = None,
+        key: str | None = None,
+        user: str = "",
+        device: str = "",
+        agent: str = "",
+        session: str = "",
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        tls: Tls | bool | None = None,
+        *,
+        batch_timeout_seconds: float = BATCH_TIMEOUT_SECONDS,
+        retry: RetryPolicy | None = None,
+    ) -> None:
+        options = ClientOptions(
+            target,
+            key,
+            user,
+            device,
+            agent,
+            session,
+            timeout_seconds,
+            batch_timeout_seconds,
+            tls,
+            retry or RetryPolicy(),
+        )
+        self._core = Core(options, BlockingWire)
+
+    write = _blocking(Core.write)
+    write_many = _blocking(Core.write_many)
+    correct = _blocking(Core.correct)
+    forget = _blocking(Core.forget)
+    rollback = _blocking(Core.rollback)
+    recall = _blocking(Core.recall)
+    get = _blocking(Core.get)
+    list_page = _blocking(Core.list_page)
+    history = _blocking(Core.history)
+    prewarm = _blocking(Core.prewarm)
+    server_info = _blocking(Core.server_info)
+    create_key = _blocking(Core.create_key)
+    list_keys = _blocking(Core.list_keys)
+    revoke_key = _blocking(Core.revoke_key)
+
+    def list(
+        self,
+        *,
+        where: t.MemoryFilter | None = None,
+        page_size: int = 0,
+        agent: str | None = None,
+        user: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> Iterator[t.Memory]:
+        """All memories in order of creation, page by page; `timeout_seconds` is for each page."""
+        pages = self._core.iterate(
+            where=where, page_size=page_size, agent=agent, user=user, timeout_seconds=timeout_seconds
+        )
+
+        async def following() -> t.Memory:
+            return await anext(pages)
+
+        while True:
+            try:
+                memory = drive(following())
+            except StopAsyncIteration:
+                return
+            yield memory
+
+    @property
+    def target(self) -> str:
+        """Where it connects to."""
+        return self._core.target
+
+    def causal_context(self, user: str | None = None) -> t.Context | None:
+        """Everything this client has seen of a user, None when nothing; may be stored and given back."""
+        return self._core.causal_context(user)
+
+    def token(self, user: str | None = None) -> str:
+        """The newest token of a user known here, "" when none; for a recall by another process."""
+        return self._core.token(user)
+
+    def adopt(self, *, user: str | None = None, token: str = "", context: t.Context | None = None) -> None:
+        """Take over what an earlier run or another process had seen of a user."""
+        self._core.adopt(user=user, token=token, context=context)
+
+    def close(self) -> None:
+        """Close the connection; calls under way in other threads end with `ClientClosed`."""
+        drive(self._core._wire.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._core).replace("Core(", "MemoryClient(", 1)
