@@ -94,35 +94,75 @@ class Context:
 
 
 Builder = Callable[[re.Match[str], Context], Meaning | None]
-Rule = tuple[re.Pattern[str], Builder]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern and what it means.
+
+    `needs` is what a sentence must have for the pattern to be worth trying: one of each set, out of the
+    sentence's `hints`. It only saves time, and must never exclude a match.
+    """
+
+    pattern: re.Pattern[str]
+    build: Builder
+    needs: tuple[frozenset[str], ...]
+
+
+_HINT_RE: Final = re.compile(r"[a-z]+|[\u4e00-\u9fff\u3007\u25cb]")
+_DIGIT_RE: Final = re.compile(r"\d")
+DIGIT_HINT: Final = "#"
+
+
+def hints(sentence: str) -> set[str]:
+    """The lower-case Latin words and the Chinese characters of a sentence, and "#" when it has a digit."""
+    found = set(_HINT_RE.findall(sentence.lower()))
+    if _DIGIT_RE.search(sentence):
+        found.add(DIGIT_HINT)
+    return found
+
+
+def any_of(words: str) -> frozenset[str]:
+    """A set of hints from words separated by spaces."""
+    return frozenset(words.split())
+
 
 _RECURRING_RE: Final = re.compile(
-    r"\b(?:every|each|always|usually|normally|generally|typically|never|weekly|daily|monthly|yearly|annually|"
-    r"often|nightly|whenever|(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekdays|weekends|mornings|evenings|"
+    r"\b(?:every|each|always|usually|normally|generally|typically|never|weekly|daily|monthly"
+    r"|yearly|annually|"
+    r"often|nightly|whenever|(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekdays|weekends"
+    r"|mornings|evenings|"
     r"nights|as a rule)\b"
-    r"|每|总是|总要|一般|平时|平常|通常|从不|从来|固定|工作日|天天|一天[一二两三四]次|习惯|经常|常常|向来",
+    r"|每|总是|总要|一般|平时|平常|通常|从不|从来|固定|工作日|天天|一天[一二两三四]次|习惯|经常"
+    r"|常常|向来",
     re.IGNORECASE,
 )
 
 _FUTURE_RE: Final = re.compile(
-    r"\b(?:will|shall|going to|gonna|have to|has to|need to|must|should|plan(?:ning)? to|hop(?:e|ing) to|"
+    r"\b(?:will|shall|going to|gonna|have to|has to|need to|must|should|plan(?:ning)? to|hop(?:e"
+    r"|ing) to|"
     r"supposed to|about to|due|remind|remember to|don't forget|let's|wants?)\b|['\u2019]ll\b"
-    r"|要|会(?!议|上|员|计|场)|将|准备|打算|计划|得去|得在|该|别忘|记得|提醒|快到",
+    r"|(?<![主重])要(?![求是么紧素领])|(?<![学开社机约聚领体误例晚早年展大峰协商理班周月])会(?!议"
+    r"|上|员|计|场)|将|准备|打算|计划|得去|得在|该|别忘|记得|提醒|快到",
     re.IGNORECASE,
 )
 # An -ed form after a form of "be" or "get" is a state ("is scheduled"), not a past.
 # Forms that are also adjectives, nouns or presents ("left hip", "I've got") tell a past only after a pronoun;
 # an -ed form after a form of "be" or "get" is a state ("is scheduled"), not a past.
 _PAST_RE: Final = re.compile(
-    r"\b(?:was|were|went|had|did|didn['\u2019]t|met|saw|came|ate|bought|said|told|took|made|gave|began|lost|wrote|"
-    r"spent|drove|flew|slept|woke|broke|heard|knew|sold|sent|brought|caught|taught|paid|understood|became|drank|"
+    r"\b(?:was|were|went|had|did|didn['\u2019]t|met|saw|came|ate|bought|said|told|took|made|gave"
+    r"|began|lost|wrote|"
+    r"spent|drove|flew|slept|woke|broke|heard|knew|sold|sent|brought|caught|taught|paid|understood"
+    r"|became|drank|"
     r"swam|sang|fell|forgot|chose|grew|hung out|ago)\b"
     r"|\b(?:i|we|you|he|she|they|it|who)\s+(?:just\s+|finally\s+|also\s+)?"
     r"(?:left|read|felt|thought|found|ran|won|kept|held|stood|quit|got|put|cut|set|lay|bit|shot)\b"
-    r"|(?<!\bis )(?<!\bare )(?<!\bam )(?<!\bbe )(?<!\bget )(?<!['\u2019]s )(?<!['\u2019]re )(?<!['\u2019]m )"
-    r"\b(?!(?:need|feed|seed|bed|red|speed|embed|tired|excited|interested|hundred|indeed|exceed|proceed|"
+    r"|\b(?<!\bis )(?<!\bare )(?<!\bam )(?<!\bbe )(?<!\bget )(?<!['\u2019]s )(?<!['\u2019]re )(?<!['\u2019]m )"
+    r"(?!(?:need|feed|seed|bed|red|speed|embed|tired|excited|interested|hundred|indeed|exceed"
+    r"|proceed|"
     r"succeed|wed|shed|ahead)\b)[a-z]{2,}ed\b"
-    r"|[\u4e00-\u9fff]了|[\u4e00-\u9fff]过(?!敏|来|去|年|节|度|期|程|生日)|刚[才刚]?|已经|曾经",
+    r"|[\u4e00-\u9fff]了|[\u4e00-\u9fff]过(?!敏|来|去|年|节|度|期|程|生日)"
+    r"|[抽收遇看听碰吃拿买找]到(?!时|底|期)|刚[才刚]?|已经|曾经",
     re.IGNORECASE,
 )
 

@@ -22,7 +22,12 @@ from memory_service.domain.text.calendar_math import (
     weekend_of,
     year_of,
 )
-from memory_service.domain.text.numerals import ENGLISH_ORDINALS, english_number, english_ordinal
+from memory_service.domain.text.numerals import (
+    ENGLISH_NUMBERS,
+    ENGLISH_ORDINALS,
+    english_number,
+    english_ordinal,
+)
 
 _MONTHS: Final = (
     "january",
@@ -58,8 +63,21 @@ _UNIT: Final = r"(minute|min|hour|hr|day|week|fortnight|month|year)s?\b"
 _TO: Final = r"\s*(?:-|\u2013|\u2014|to|through|till|until)\s*(?:the\s+)?"
 
 
-def rule(pattern: str, build: base.Builder) -> Rule:
-    return re.compile(pattern, re.IGNORECASE), build
+def rule(pattern: str, build: base.Builder, *needs: frozenset[str]) -> Rule:
+    """A rule of English, blind to case."""
+    return Rule(re.compile(pattern, re.IGNORECASE), build, needs)
+
+
+_DIGITS: Final = frozenset({base.DIGIT_HINT})
+_MONTHS_NEEDED: Final = frozenset(_MONTHS) | base.any_of("jan feb mar apr jun jul aug sep sept oct nov dec")
+WEEKDAYS_NEEDED: Final = frozenset(_WEEKDAYS) | base.any_of("mon tue tues wed thu thur thurs fri")
+NUMBERS_NEEDED: Final = _DIGITS | frozenset(ENGLISH_NUMBERS)
+_ORDINALS_NEEDED: Final = _DIGITS | frozenset(word for name in ENGLISH_ORDINALS for word in re.split("[- ]", name))
+_UNITS_NEEDED: Final = base.any_of(
+    "minute min hour hr day week fortnight month year minutes mins hours hrs days weeks fortnights months years"
+)
+_PERIODS_NEEDED: Final = base.any_of("week weekend month year")
+_LEADS_NEEDED: Final = base.any_of("this next last past previous coming upcoming")
 
 
 def _month_number(name: str) -> int:
@@ -235,9 +253,7 @@ def _bare_weekday(name: str, context: Context) -> date:
 def _weekday(match: re.Match[str], context: Context) -> Meaning | None:
     if context.recurring:
         return None
-    return Meaning(
-        days=one_day(_bare_weekday(match.group(1), context)), weekday=_weekday_number(match.group(1))
-    )
+    return Meaning(days=one_day(_bare_weekday(match.group(1), context)), weekday=_weekday_number(match.group(1)))
 
 
 def _week_from(match: re.Match[str], context: Context) -> Meaning | None:
@@ -382,61 +398,106 @@ def _holiday(match: re.Match[str], context: Context) -> Meaning:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    rule(r"(?<![\d\-/.])(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?![\d\-/])", _iso),
-    rule(r"(?<![\d\-/.])(\d{1,2})[/.](\d{1,2})[/.](\d{4})(?![\d\-/])", _slashed),
-    rule(rf"\b{MONTH}\s+(?:the\s+)?{_ORDINAL}{_TO}{_ORDINAL}{_YEAR}", _month_days),
-    rule(rf"\b{_ORDINAL}{_TO}{_ORDINAL}(?:\s+of)?\s+{MONTH}\b{_YEAR}", _days_of_month),
-    rule(rf"\b{MONTH}\s+(?:the\s+)?{_ORDINAL}{_YEAR}(?!\s*(?:%|percent|people|times))", _month_day),
-    rule(rf"\b{_ORDINAL}(?:\s+of)?\s+{MONTH}\b{_YEAR}", _day_of_month),
+    rule(r"(?<![\d\-/.])(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?![\d\-/])", _iso, _DIGITS),
+    rule(r"(?<![\d\-/.])(\d{1,2})[/.](\d{1,2})[/.](\d{4})(?![\d\-/])", _slashed, _DIGITS),
+    rule(
+        rf"\b{MONTH}\s+(?:the\s+)?{_ORDINAL}{_TO}{_ORDINAL}{_YEAR}",
+        _month_days,
+        _MONTHS_NEEDED,
+        _ORDINALS_NEEDED,
+    ),
+    rule(
+        rf"\b{_ORDINAL}{_TO}{_ORDINAL}(?:\s+of)?\s+{MONTH}\b{_YEAR}",
+        _days_of_month,
+        _MONTHS_NEEDED,
+        _ORDINALS_NEEDED,
+    ),
+    rule(
+        rf"\b{MONTH}\s+(?:the\s+)?{_ORDINAL}{_YEAR}(?!\s*(?:%|percent|people|times))",
+        _month_day,
+        _MONTHS_NEEDED,
+        _ORDINALS_NEEDED,
+    ),
+    rule(rf"\b{_ORDINAL}(?:\s+of)?\s+{MONTH}\b{_YEAR}", _day_of_month, _MONTHS_NEEDED, _ORDINALS_NEEDED),
     rule(
         rf"\b(end|start|beginning)\s+of\s+(?:(?:the|this|(next|last))\s+)?(?:(week|month|year)\b|{MONTH})",
         _edge,
+        base.any_of("end start beginning"),
     ),
-    rule(rf"\b{MONTH},?\s+(\d{{4}})\b", _month_year),
+    rule(rf"\b{MONTH},?\s+(\d{{4}})\b", _month_year, _MONTHS_NEEDED, _DIGITS),
     rule(
         r"\b(?:in|by|during|since|until|till|from|through|early|late|mid|(this|next|last))[\s-]+"
         rf"{MONTH}\b(?:\s+(\d{{4}})\b)?(?!\s*\d)",
         _month_only,
+        _MONTHS_NEEDED,
     ),
-    rule(r"\b(?:in|since|during|until|by|back in)\s+((?:19|20)\d{2})\b(?![-/.:]\d)", _year_only),
-    rule(r"\b(?:the\s+)?day\s+(?:after\s+tomorrow|before\s+yesterday)\b", _named_day),
+    rule(r"\b(?:in|since|during|until|by|back in)\s+((?:19|20)\d{2})\b(?![-/.:]\d)", _year_only, _DIGITS),
+    rule(
+        r"\b(?:the\s+)?day\s+(?:after\s+tomorrow|before\s+yesterday)\b",
+        _named_day,
+        base.any_of("tomorrow yesterday"),
+    ),
     rule(
         rf"\b{_NUMBER}\s+(day|week|fortnight)s?\s+(?:from|after|on)\s+(today|now|tomorrow|{WEEKDAY[1:-1]})\b",
         _week_from,
+        _UNITS_NEEDED,
+        base.any_of("from after on"),
     ),
-    rule(rf"\b{WEEKDAY}\s+week\b(?!\s*(?:end|day))", _weekday_week),
-    rule(rf"\b(next|coming|past|last)\s+{_NUMBER}\s+{_UNIT}", _next_units),
-    rule(r"\bhalf\s+an\s+hour\s+(?:(ago)|from\s+now|later)\b|\bin\s+half\s+an\s+hour\b", _half_hour),
-    rule(rf"\b{_NUMBER}\s+{_UNIT}\s+ago\b", _units_ago),
-    rule(rf"\b{_NUMBER}\s+{_UNIT}\s+(?:from\s+now|later)\b", _in_units),
+    rule(rf"\b{WEEKDAY}\s+week\b(?!\s*(?:end|day))", _weekday_week, WEEKDAYS_NEEDED, base.any_of("week")),
+    rule(
+        rf"\b(next|coming|past|last)\s+{_NUMBER}\s+{_UNIT}",
+        _next_units,
+        _UNITS_NEEDED,
+        base.any_of("next coming past last"),
+    ),
+    rule(
+        r"\bhalf\s+an\s+hour\s+(?:(ago)|from\s+now|later)\b|\bin\s+half\s+an\s+hour\b",
+        _half_hour,
+        base.any_of("half"),
+    ),
+    rule(rf"\b{_NUMBER}\s+{_UNIT}\s+ago\b", _units_ago, base.any_of("ago")),
+    rule(rf"\b{_NUMBER}\s+{_UNIT}\s+(?:from\s+now|later)\b", _in_units, base.any_of("now later")),
     rule(
         rf"\b(?:with)?in\s+(?:about\s+|around\s+|roughly\s+)?{_NUMBER}\s+{_UNIT}(?:['\u2019]?s?\s+time)?",
         _in_units,
+        _UNITS_NEEDED,
+        base.any_of("in within"),
     ),
-    rule(rf"\b(?:the\s+)?(week|weekend|month|year|{WEEKDAY[1:-1]})\s+after\s+next\b", _after_next),
+    rule(
+        rf"\b(?:the\s+)?(week|weekend|month|year|{WEEKDAY[1:-1]})\s+after\s+next\b",
+        _after_next,
+        base.any_of("next"),
+    ),
     rule(
         r"\b(?:this\s+)?(this|next|last|past|previous|coming|upcoming)\s+(weekend|week|month|year)\b(\s+after\s+next)?",
         _relative_period,
+        _PERIODS_NEEDED,
+        _LEADS_NEEDED,
     ),
     rule(
         rf"\b(?:this\s+)?(this|next|last|past|previous|coming|upcoming)\s+{WEEKDAY}(?!s)\b",
         _relative_weekday,
+        WEEKDAYS_NEEDED,
+        _LEADS_NEEDED,
     ),
     rule(
         r"\b(?:tonight|later\s+today|today|tomorrow|tmrw|yesterday|last\s+night|this\s+(?:morning|afternoon|evening))\b",
         _named_day,
+        base.any_of("tonight today tomorrow tmrw yesterday last this"),
     ),
-    rule(r"\b(?:the|over\s+the|at\s+the)\s+weekend\b", _the_weekend),
-    rule(rf"\b{WEEKDAY}\s+(?:the\s+){_ORDINAL}", _weekday_number_day),
+    rule(r"\b(?:the|over\s+the|at\s+the)\s+weekend\b", _the_weekend, base.any_of("weekend")),
+    rule(rf"\b{WEEKDAY}\s+(?:the\s+){_ORDINAL}", _weekday_number_day, WEEKDAYS_NEEDED, _ORDINALS_NEEDED),
     rule(
         r"\b(?:on|by|until|till|from|before|after)\s+the\s+"
         rf"(\d{{1,2}}(?:st|nd|rd|th)|{_ORDINAL_WORDS})(?=\s*(?:[,.;!?)]|$)|\s+(?:at|in|for|to|and|we|i|with)\b)",
         _day_number,
+        _ORDINALS_NEEDED,
     ),
     rule(
         r"\b(christmas(?:\s+(?:eve|day))?|boxing\s+day|new\s+year['\u2019]s\s+(?:eve|day)|halloween"
         rf"|valentine['\u2019]s\s+day){_YEAR}(?!\w)",
         _holiday,
+        base.any_of("christmas boxing new halloween valentine"),
     ),
-    rule(rf"\b{WEEKDAY}\b(?!['\u2019]s\s+child)", _weekday),
+    rule(rf"\b{WEEKDAY}\b(?!['\u2019]s\s+child)", _weekday, WEEKDAYS_NEEDED),
 )

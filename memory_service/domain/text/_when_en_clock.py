@@ -7,7 +7,7 @@ from typing import Final
 
 from memory_service.domain.text import _when_base as base
 from memory_service.domain.text._when_base import Clock, Context, DayPart, Meaning, Rule
-from memory_service.domain.text._when_en import MONTH, WEEKDAY, rule
+from memory_service.domain.text._when_en import MONTH, NUMBERS_NEEDED, WEEKDAY, rule
 from memory_service.domain.text.numerals import english_number
 
 _HOUR_WORD: Final = r"(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
@@ -26,9 +26,7 @@ def _part(match: re.Match[str], _context: Context) -> Meaning:
     return Meaning(part=_PARTS[match.group(1).lower()])
 
 
-def _clock(
-    hour: int | None, minute: int | None, meridiem: str = "", *, bound: bool = False
-) -> Meaning | None:
+def _clock(hour: int | None, minute: int | None, meridiem: str = "", *, bound: bool = False) -> Meaning | None:
     if hour is None or hour > 24 or (minute is not None and minute > 59) or (hour == 24 and minute):
         return None
     half = meridiem.lower()[:1]
@@ -89,17 +87,36 @@ _AFTER_HOUR: Final = (
 _MERIDIEM: Final = r"\s*(a\.?m\b\.?|p\.?m\b\.?)"
 
 RULES: Final[tuple[Rule, ...]] = (
-    rule(rf"(?<![\w.:])(\d{{1,2}}|{_HOUR_WORD[1:-1]})(?:[:.](\d{{2}}))?{_MERIDIEM}", _meridiem),
-    rule(r"(?<![\d:.\-/])(\d{1,2}):(\d{2})(?::\d{2})?(?![\d:])", _digital),
-    rule(rf"\bhalf\s+(?:past\s+)?{_HOUR}\b(?:{_MERIDIEM})?", _half_past),
+    rule(
+        rf"(?<![\w.:])(\d{{1,2}}|{_HOUR_WORD[1:-1]})(?:[:.](\d{{2}}))?{_MERIDIEM}",
+        _meridiem,
+        base.any_of("am pm m"),
+    ),
+    rule(r"(?<![\d:.\-/])(\d{1,2}):(\d{2})(?::\d{2})?(?![\d:])", _digital, frozenset({base.DIGIT_HINT})),
+    rule(rf"\bhalf\s+(?:past\s+)?{_HOUR}\b(?:{_MERIDIEM})?", _half_past, base.any_of("half")),
     rule(
         rf"\b((?:a\s+)?quarter|five|ten|twenty|\d{{1,2}})\s+(?:minutes?\s+)?(past|to|before)\s+{_HOUR}\b(?:{_MERIDIEM})?",
         _past_to,
+        NUMBERS_NEEDED,
+        base.any_of("past to before"),
     ),
-    rule(rf"\b{_HOUR_WORD}\s+(thirty|fifteen|forty[-\s]five)\b", _spoken),
-    rule(rf"\b{_HOUR}\s+o['\u2019]clock\b", _plain_hour),
-    rule(rf"\b{_HOUR}(?=\s+(?:in\s+the\s+(?:morning|afternoon|evening)|at\s+night)\b)", _plain_hour),
-    rule(rf"\b(?:at|by|until|till|around|about|before|after|from)\s+{_HOUR}\b{_AFTER_HOUR}", _plain_hour),
-    rule(r"\b(noon|midday|midnight)\b", _named_clock),
-    rule(r"\b(?:(?:in\s+the|at)\s+)?(morning|afternoon|evening|night|lunchtime)\b", _part),
+    rule(rf"\b{_HOUR_WORD}\s+(thirty|fifteen|forty[-\s]five)\b", _spoken, base.any_of("thirty fifteen forty")),
+    rule(rf"\b{_HOUR}\s+o['\u2019]clock\b", _plain_hour, base.any_of("clock")),
+    rule(
+        rf"\b{_HOUR}(?=\s+(?:in\s+the\s+(?:morning|afternoon|evening)|at\s+night)\b)",
+        _plain_hour,
+        base.any_of("morning afternoon evening night"),
+    ),
+    rule(
+        rf"\b(?:at|by|until|till|around|about|before|after|from)\s+{_HOUR}\b{_AFTER_HOUR}",
+        _plain_hour,
+        NUMBERS_NEEDED,
+        base.any_of("at by until till around about before after from"),
+    ),
+    rule(r"\b(noon|midday|midnight)\b", _named_clock, base.any_of("noon midday midnight")),
+    rule(
+        r"\b(?:(?:in\s+the|at)\s+)?(morning|afternoon|evening|night|lunchtime)\b",
+        _part,
+        base.any_of("morning afternoon evening night lunchtime"),
+    ),
 )

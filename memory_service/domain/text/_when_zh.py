@@ -37,8 +37,9 @@ _YEAR_OFFSETS: Final = {"今": 0, "明": 1, "后": 2, "去": -1, "前": -2}
 _TO: Final = r"\s*(?:到|至|-|\u2013|\u2014|~|\uff5e)\s*"
 
 
-def _rule(pattern: str, build: base.Builder) -> Rule:
-    return re.compile(pattern), build
+def _rule(pattern: str, build: base.Builder, needed: str) -> Rule:
+    """A rule of Chinese; a sentence must have one of the characters `needed`."""
+    return Rule(re.compile(pattern), build, (frozenset(needed),))
 
 
 def _year_said(text: str | None, context: Context) -> str | None:
@@ -289,9 +290,7 @@ def _part(match: re.Match[str], _context: Context) -> Meaning:
 def _clock(match: re.Match[str], _context: Context) -> Meaning | None:
     hour_text, exact, half, quarter, minute_text = match.groups()
     hour = _value(hour_text)
-    minute = (
-        30 if half else {"一刻": 15, "三刻": 45}.get(quarter) if quarter else 0 if exact == "整" else None
-    )
+    minute = 30 if half else {"一刻": 15, "三刻": 45}.get(quarter) if quarter else 0 if exact == "整" else None
     if minute_text:
         minute = _value(minute_text.removeprefix("零").removeprefix("过") or "零")
     if not 0 <= hour <= 24 or (minute is not None and not 0 <= minute <= 59) or (hour == 24 and minute):
@@ -314,43 +313,52 @@ def _month_numbered(match: re.Match[str], context: Context) -> Meaning:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    _rule(rf"{_YEAR}?{_MONTH}月{_DAY_NUMBER}[日号]?{_TO}(?:{_MONTH}月)?{_DAY_NUMBER}[日号]", _date_range),
-    _rule(rf"{_YEAR}?\s*(?<![\d{_DIGIT}十]){_MONTH}\s*月\s*{_DAY_NUMBER}\s*[日号]", _date),
-    _rule(rf"{_YEAR}?(?<![\d{_DIGIT}十个]){_MONTH}月份?(底|末|初)", _month),
-    _rule(rf"{_YEAR}{_MONTH}月份?", _month_numbered),
-    _rule(rf"{_RELATIVE}(?:一)?个?月(?:份)?(?:(底|末|初)|的?{_DAY_NUMBER}[日号])?(?!饼)", _relative_month),
-    _rule(rf"{_YEAR}?(?<!过)(月|年)(底|末|初)(?!一|级|薪)", _bare_edge),
-    _rule(rf"{_YEAR}(?!级|前)", _year),
+    _rule(rf"{_YEAR}?{_MONTH}月{_DAY_NUMBER}[日号]?{_TO}(?:{_MONTH}月)?{_DAY_NUMBER}[日号]", _date_range, "月"),
+    _rule(rf"{_YEAR}?\s*(?<![\d{_DIGIT}十]){_MONTH}\s*月\s*{_DAY_NUMBER}\s*[日号]", _date, "月"),
+    _rule(rf"{_YEAR}?(?<![\d{_DIGIT}十个]){_MONTH}月份?(底|末|初)", _month, "月"),
+    _rule(rf"{_YEAR}{_MONTH}月份?", _month_numbered, "月"),
+    _rule(rf"{_RELATIVE}(?:一)?个?月(?:份)?(?:(底|末|初)|的?{_DAY_NUMBER}[日号])?(?!饼)", _relative_month, "月"),
+    _rule(rf"{_YEAR}?(?<!过)(月|年)(底|末|初)(?!一|级|薪)", _bare_edge, "底末初"),
+    _rule(rf"{_YEAR}(?!级|前)", _year, "年"),
     _rule(
         rf"(?<![\d{_DIGIT}十个半每满岁第几]){_MONTH}月份?(?![饼球{_DIGIT}\d]|一次)",
         _bare_month,
+        "月",
     ),
-    _rule(rf"(?<!每)({'|'.join(_NAMED_DAYS)})", _named_day),
-    _rule(rf"{_RELATIVE}(?:一)?个?{_WEEK}(?:的?{_WEEK}?([一二三四五六日天末]))?(?!期|年)", _relative_week),
-    _rule(rf"(?<![每逢到至]){_WEEK}([一二三四五六日天])(?!{_TO}{_WEEK}?[一二三四五六日天])", _weekday),
-    _rule(r"(?<![每逢])周末", _weekend),
+    _rule(rf"(?<!每)({'|'.join(_NAMED_DAYS)})", _named_day, "天日儿晚夜早晨"),
+    _rule(
+        rf"{_RELATIVE}(?:一)?个?{_WEEK}(?:的?{_WEEK}?([一二三四五六日天末]))?(?!期|年)",
+        _relative_week,
+        "周星礼",
+    ),
+    _rule(rf"(?<![每逢到至]){_WEEK}([一二三四五六日天])(?!{_TO}{_WEEK}?[一二三四五六日天])", _weekday, "周星礼"),
+    _rule(r"(?<![每逢])周末", _weekend, "周"),
     _rule(
         rf"(?<![\d{_DIGIT}十百第几]){_NUMBER}{_UNIT}(半)?(之后|以后|后(?!面|边)|之前|以前|前(?!面|边|半))",
         _offset,
+        "后前",
     ),
     _rule(
         rf"(?<![\d{_DIGIT}十百第几]){_NUMBER}个半(月|小时|钟头)(之后|以后|后|之前|以前|前)",
         _and_half_offset,
+        "半",
     ),
-    _rule(r"半个?(年|月|小时|钟头)(之后|以后|后(?!面|边)|之前|以前|前(?!面|边))", _half_offset),
-    _rule(rf"(?:(接下来|未来|今后)|(最近|过去|近))(?:的)?{_NUMBER}{_UNIT}", _within),
-    _rule(rf"(?<![\d{_DIGIT}十百第几每]){_NUMBER}{_UNIT}(?:之内|以内|内)", _inside),
-    _rule(rf"({'|'.join(sorted(_PARTS, key=len, reverse=True))})", _part),
+    _rule(r"半个?(年|月|小时|钟头)(之后|以后|后(?!面|边)|之前|以前|前(?!面|边))", _half_offset, "半"),
+    _rule(rf"(?:(接下来|未来|今后)|(最近|过去|近))(?:的)?{_NUMBER}{_UNIT}", _within, "来后近去"),
+    _rule(rf"(?<![\d{_DIGIT}十百第几每]){_NUMBER}{_UNIT}(?:之内|以内|内)", _inside, "内"),
+    _rule(rf"({'|'.join(sorted(_PARTS, key=len, reverse=True))})", _part, "晨早上午晚里夜"),
     _rule(
         rf"(?<![\d{_DIGIT}十百第A-Za-z月])([12]\d|3[01]|[1-9]|[二三]?十[一二三四五六七八九]?|[一二三四五六七八九])号"
         r"(?=[前后之以，。,.！!\s早上下中晚凌要去开交是到截]|$)(?!上[的门]|下[铺面])",
         _day_number,
+        "号",
     ),
-    _rule(rf"{_YEAR}?({'|'.join(sorted(_HOLIDAYS, key=len, reverse=True))})(?!广场)", _holiday),
+    _rule(rf"{_YEAR}?({'|'.join(sorted(_HOLIDAYS, key=len, reverse=True))})(?!广场)", _holiday, "元五劳国平圣"),
     _rule(
         rf"(?<![\d{_DIGIT}十百第几.]){_NUMBER}点(?![儿心评菜头赞击名燃子缀数滴\d])(钟|整)?"
         rf"(?:(半)|(一刻|三刻)|((?:零|过)?(?:\d{{1,2}}|[{_DIGIT}十]{{1,3}}))分?(?!个))?",
         _clock,
+        "点",
     ),
-    _rule(r"(?<![\d:.\-/])(\d{1,2}):(\d{2})(?::\d{2})?(?![\d:])", _digital),
+    _rule(r"(?<![\d:.\-/])(\d{1,2}):(\d{2})(?::\d{2})?(?![\d:])", _digital, base.DIGIT_HINT),
 )

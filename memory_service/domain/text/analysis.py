@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -80,9 +81,7 @@ _ORDINAL_RE: Final = re.compile(r"\d+(?:st|nd|rd|th)")
 _NUMBER_GROUP_RE: Final = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
 _PHONE_RE: Final = re.compile(r"(?<![\w.])\+?\(?\d[\d ().\-]{5,28}\d(?!\w)")
 _PHONE_DIGITS: Final = range(7, 16)
-_DATE_RE: Final = re.compile(
-    r"(?<!\d)(\d{4})(?:[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)|年(\d{1,2})月(\d{1,2})[日号]?)"
-)
+_DATE_RE: Final = re.compile(r"(?<!\d)(\d{4})(?:[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)|年(\d{1,2})月(\d{1,2})[日号]?)")
 
 _DIGIT_RE: Final = re.compile(r"\d")
 _NOT_DIGIT_RE: Final = re.compile(r"\D")
@@ -142,12 +141,8 @@ def _without_stops(options: AnalysisOptions) -> AnalysisOptions:
 def _terms(folded: str, options: AnalysisOptions) -> list[str]:
     terms: list[str] = []
     limit = options.terms_max
-    pattern = _ASCII_TOKEN_RE if folded.isascii() else _TOKEN_RE
-    for match in pattern.finditer(folded):
-        if match.lastgroup == "cjk":
-            terms.extend(_cjk_terms(match.group(), options))
-        else:
-            terms.extend(_latin_terms(match.group(), options))
+    for is_cjk, token in tokens(folded):
+        terms.extend(_cjk_terms(token, options) if is_cjk else token_terms(token, options))
         if len(terms) >= limit:
             break
     if _DIGIT_RE.search(folded):
@@ -156,6 +151,13 @@ def _terms(folded: str, options: AnalysisOptions) -> list[str]:
         del terms[limit:]
     longest = options.term_chars_max
     return [term if len(term) <= longest else term[:longest] for term in terms]
+
+
+def tokens(folded: str) -> Iterator[tuple[bool, str]]:
+    """The tokens of a normalised text in order, each with whether it is a run of an unspaced script."""
+    pattern = _ASCII_TOKEN_RE if folded.isascii() else _TOKEN_RE
+    for match in pattern.finditer(folded):
+        yield match.lastgroup == "cjk", match.group()
 
 
 def _cjk_terms(run: str, options: AnalysisOptions) -> list[str]:
@@ -175,13 +177,12 @@ def _cjk_terms(run: str, options: AnalysisOptions) -> list[str]:
             # With bigrams on, a word of two characters is already there.
             shortest = 3 if bigrams else 1 if not unigrams else 2
             stop_words = CHINESE_STOP_WORDS if options.cjk_stop else frozenset()
-            terms.extend(
-                word for word in cut_for_search(han) if len(word) >= shortest and word not in stop_words
-            )
+            terms.extend(word for word in cut_for_search(han) if len(word) >= shortest and word not in stop_words)
     return terms
 
 
-def _latin_terms(token: str, options: AnalysisOptions) -> tuple[str, ...]:
+def token_terms(token: str, options: AnalysisOptions = DEFAULT_OPTIONS) -> tuple[str, ...]:
+    """The terms of one token of a spaced script, as `tokens` gives it."""
     if len(token) > _CACHED_TOKEN_CHARS_MAX:
         return _compute_latin_terms(token[:_TOKEN_CHARS_MAX], options)
     return _cached_latin_terms(token, options)

@@ -39,12 +39,14 @@ class TimeSpan:
         start, end: UTC instants, `start < end`, the end excluded; a clock time is a minute or an hour long.
         text_span: code point offsets of the expression in the text, the end excluded.
         granularity: what the words were precise to.
+        day_said: false for a clock time alone ("at 3 pm"), whose day is the statement's own or the next.
     """
 
     start: datetime
     end: datetime
     text_span: tuple[int, int]
     granularity: Granularity
+    day_said: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from memory_service.domain.text._when_base import (
     Context,
     DayPart,
     Rule,
+    hints,
     looks_past,
     looks_recurring,
 )
@@ -54,9 +55,7 @@ _CONNECTOR_RE: Final = re.compile(
     r"[\s,()（）、]*(?:(?:at|on|in|by|from|around|about|before|after|until|till|the|of|for|的|T|@)\s*)*",
     re.IGNORECASE,
 )
-_EVENING_RE: Final = re.compile(
-    r"\b(?:tonight|evening|dinner|supper|drinks?|party)\b|晚|夜宵|聚餐", re.IGNORECASE
-)
+_EVENING_RE: Final = re.compile(r"\b(?:tonight|evening|dinner|supper|drinks?|party)\b|晚|夜宵|聚餐", re.IGNORECASE)
 _HAN_RE: Final = re.compile("[\u4e00-\u9fff]")
 
 _MORNING_HOURS: Final = range(7, 12)
@@ -131,29 +130,29 @@ def _clauses(text: str, start: int, end: int, context: Context) -> list[tuple[in
     clauses, low = [], start
     for index, high in enumerate(ends):
         clause = text[low:high]
-        if len(clause) <= _VERBLESS_CLAUSE_CHARS[_HAN_RE.search(clause) is not None] and index + 1 < len(
-            ends
-        ):
+        verbless = len(clause) <= _VERBLESS_CLAUSE_CHARS[_HAN_RE.search(clause) is not None]
+        if verbless and index == 0 and len(ends) > 1:
             clause = text[low : ends[index + 1]]
         clauses.append((high, replace(context, past=looks_past(clause))))
         low = high
     return clauses
 
 
-def _atoms(
-    text: str, start: int, clauses: Sequence[tuple[int, Context]], rules: Sequence[Rule]
-) -> list[Atom]:
+def _atoms(text: str, start: int, clauses: Sequence[tuple[int, Context]], rules: Sequence[Rule]) -> list[Atom]:
     """Non-overlapping atoms of one sentence, in order of place; earlier rules win."""
     atoms: list[Atom] = []
     end = clauses[-1][0]
-    for pattern, build in rules:
-        for match in pattern.finditer(text, start, end):
+    found = hints(text[start:end])
+    for rule in rules:
+        if any(found.isdisjoint(needed) for needed in rule.needs):
+            continue
+        for match in rule.pattern.finditer(text, start, end):
             low, high = match.span()
             if any(low < atom.span[1] and atom.span[0] < high for atom in atoms):
                 continue
             context = next(context for clause_end, context in clauses if low < clause_end)
             try:
-                meaning = build(match, context)
+                meaning = rule.build(match, context)
             except (ValueError, OverflowError):
                 continue  # words shaped like a date that the calendar does not have: "30 February"
             if meaning is not None:
@@ -167,20 +166,19 @@ def _resolve_sentence(text: str, atoms: Sequence[Atom], sentence: str, context: 
     evening = _EVENING_RE.search(sentence) is not None
     spans: list[TimeSpan] = []
     for index, group in enumerate(groups):
+        day_said = group.days is not None or group.instant is not None or bool(dated)
         if group.clock is not None and group.days is None:
             group = _with_date(text, group, index, dated, context)
         if group.days is None and group.instant is None:
             continue
         try:
-            spans.append(_to_span(group, evening, context))
+            spans.append(replace(_to_span(group, evening, context), day_said=day_said))
         except (ValueError, OverflowError):
             continue
     return spans
 
 
-def _with_date(
-    text: str, group: Atom, index: int, dated: Sequence[tuple[int, Days]], context: Context
-) -> Atom:
+def _with_date(text: str, group: Atom, index: int, dated: Sequence[tuple[int, Days]], context: Context) -> Atom:
     """Give a clock time the date said before it in its sentence, else the one after it, else today's."""
     before = [days for at, days in dated if at < index]
     after = [days for at, days in dated if at > index]
@@ -197,10 +195,7 @@ def _with_date(
         return group
     day = context.today
     hour = _hour(clock, group.part, False)
-    if (
-        to_utc(day + timedelta(days=hour // 24), time(hour % 24, clock.minute or 0), context.tz)
-        < context.said_at
-    ):
+    if to_utc(day + timedelta(days=hour // 24), time(hour % 24, clock.minute or 0), context.tz) < context.said_at:
         day += timedelta(0) if context.past else DAY
     return replace(group, days=Days(day, day + DAY, Granularity.DAY))
 
@@ -258,9 +253,7 @@ def _to_span(group: Atom, evening: bool, context: Context) -> TimeSpan:
         return _clock_span(group, days, evening, context)
     if group.part is not None and days.granularity is Granularity.DAY:
         start = _at_hour(days, group.part.start_hour, 0, context.tz)
-        return TimeSpan(
-            start, _at_hour(days, group.part.end_hour, 0, context.tz), group.span, Granularity.DAY_PART
-        )
+        return TimeSpan(start, _at_hour(days, group.part.end_hour, 0, context.tz), group.span, Granularity.DAY_PART)
     start, end = days_to_utc(days, context.tz)
     return TimeSpan(start, end, group.span, days.granularity)
 
