@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from typing import Self
 
 from memory_service.client import types as t
-from memory_service.client.core import BATCH_TIMEOUT_SECONDS, TIMEOUT_SECONDS, ClientOptions, Core
+from memory_service.client.core import Core
+from memory_service.client.plumbing import BATCH_TIMEOUT_SECONDS, TIMEOUT_SECONDS, ClientOptions
 from memory_service.client.retry import RetryPolicy
 from memory_service.client.wire import AsyncWire, Tls
 
@@ -78,9 +79,7 @@ class AsyncMemoryClient(Core):
         timeout_seconds: float | None = None,
     ) -> AsyncIterator[t.Memory]:
         """All memories in order of creation, page by page; `timeout_seconds` is for each page."""
-        return self.iterate(
-            where=where, page_size=page_size, agent=agent, user=user, timeout_seconds=timeout_seconds
-        )
+        return self.iterate(where=where, page_size=page_size, agent=agent, user=user, timeout_seconds=timeout_seconds)
 
     async def close(self) -> None:
         """Close the connection; calls under way end with `ClientClosed`."""

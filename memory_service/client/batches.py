@@ -129,8 +129,7 @@ class BatchWriter:
         if len(response.results) != len(batch.items):
             raise MemoryClientError("the server answered for another number of statements than were sent")
         outcomes = [
-            _outcome(item, result, response)
-            for item, result in zip(batch.items, response.results, strict=True)
+            _outcome(item, result, response) for item, result in zip(batch.items, response.results, strict=True)
         ]
         self._record(user, [*zip(batch.places, outcomes, strict=True)])
 

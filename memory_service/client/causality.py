@@ -61,9 +61,7 @@ class Causality:
             seen = self._users.get(user)
             if seen is None or not seen.token:
                 return None
-            return (
-                Consistency.fully_consistent() if seen.unsure else Consistency.at_least_as_fresh(seen.token)
-            )
+            return Consistency.fully_consistent() if seen.unsure else Consistency.at_least_as_fresh(seen.token)
 
     def learn_change(self, user: str, *, began: int, token: str, context: Context) -> None:
         """Take in the answer of a change that began at tick `began`."""

@@ -181,8 +181,7 @@ def recall_result(value: api.RecallResponse) -> t.RecallResult:
         context=context(value.context),
         token=value.token,
         stages=tuple(
-            t.RecallStage(stage.name, stage.ran, duration(stage.duration), stage.note)
-            for stage in value.stages
+            t.RecallStage(stage.name, stage.ran, duration(stage.duration), stage.note) for stage in value.stages
         ),
         degraded=value.degraded,
         candidates=value.candidates,
@@ -220,9 +219,7 @@ def _link(value: api.Link) -> t.Link:
 
 def memory_detail(value: api.GetMemoryResponse) -> t.MemoryDetail:
     """One memory with what it is joined to."""
-    return t.MemoryDetail(
-        memory(value.memory), tuple(_link(one) for one in value.links), context(value.context)
-    )
+    return t.MemoryDetail(memory(value.memory), tuple(_link(one) for one in value.links), context(value.context))
 
 
 def memory_page(value: api.ListMemoriesResponse) -> t.MemoryPage:

@@ -77,9 +77,7 @@ def timestamp(value: datetime | None, field: str) -> Timestamp | None:
             "has no time zone; give an aware datetime, e.g. datetime.now(UTC) or value.astimezone()",
         )
     since = value - _EPOCH
-    return Timestamp(
-        seconds=since // timedelta(seconds=1), nanos=(since % timedelta(seconds=1)).microseconds * 1000
-    )
+    return Timestamp(seconds=since // timedelta(seconds=1), nanos=(since % timedelta(seconds=1)).microseconds * 1000)
 
 
 def number(wrapper: EnumTypeWrapper, prefix: str, kind: type[StrEnum], word: str, field: str) -> int:
@@ -193,9 +191,7 @@ def _assertion(fields: t.MemoryFields, where: str) -> pb.Assertion:
     predicate = text(fields.get("predicate", ""), f"{where}.assertion.predicate")
     subject = fields.get("subject", "user" if predicate else "")
     value = json_value(fields["object"], f"{where}.assertion.object") if "object" in fields else None
-    return pb.Assertion(
-        subject=text(subject, f"{where}.assertion.subject"), predicate=predicate, object=value
-    )
+    return pb.Assertion(subject=text(subject, f"{where}.assertion.subject"), predicate=predicate, object=value)
 
 
 def _set_words(message: pb.MemoryInput, fields: t.MemoryFields, where: str) -> None:
@@ -290,9 +286,7 @@ def nature(value: t.CorrectionNature | str | None) -> api.CorrectionNature:
     return cast("api.CorrectionNature", number(wrapper, "CORRECTION_NATURE", kind, value, "nature"))
 
 
-def update_mask(
-    statement: str | None, fields: t.MemoryFields, given: Sequence[str] | None
-) -> FieldMask | None:
+def update_mask(statement: str | None, fields: t.MemoryFields, given: Sequence[str] | None) -> FieldMask | None:
     """Which fields a correction takes.
 
     Without a mask the server takes every field that is set, and cannot tell "empty" from "not given". So one
@@ -303,9 +297,7 @@ def update_mask(
     values: dict[str, object] = {**fields}
     if statement is not None:
         values["text"] = statement
-    empties = [
-        name for name, value in values.items() if name not in _ASSERTION_FIELDS and _is_empty(name, value)
-    ]
+    empties = [name for name, value in values.items() if name not in _ASSERTION_FIELDS and _is_empty(name, value)]
     if not empties:
         return None
     paths = {"assertion" if name in _ASSERTION_FIELDS else name for name in values}

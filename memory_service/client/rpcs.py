@@ -12,16 +12,12 @@ _MEMORY: Final = "/memory_service.v1.MemoryService"
 _ADMIN: Final = "/memory_service.v1.AdminService"
 
 WRITE = Rpc[api.WriteRequest, api.WriteResponse](f"{_MEMORY}/Write", api.WriteResponse)
-BATCH_WRITE = Rpc[api.BatchWriteRequest, api.BatchWriteResponse](
-    f"{_MEMORY}/BatchWrite", api.BatchWriteResponse
-)
+BATCH_WRITE = Rpc[api.BatchWriteRequest, api.BatchWriteResponse](f"{_MEMORY}/BatchWrite", api.BatchWriteResponse)
 RECALL = Rpc[api.RecallRequest, api.RecallResponse](f"{_MEMORY}/Recall", api.RecallResponse)
 CORRECT = Rpc[api.CorrectRequest, api.CorrectResponse](f"{_MEMORY}/Correct", api.CorrectResponse)
 FORGET = Rpc[api.ForgetRequest, api.ForgetResponse](f"{_MEMORY}/Forget", api.ForgetResponse)
 GET = Rpc[api.GetMemoryRequest, api.GetMemoryResponse](f"{_MEMORY}/GetMemory", api.GetMemoryResponse)
-LIST = Rpc[api.ListMemoriesRequest, api.ListMemoriesResponse](
-    f"{_MEMORY}/ListMemories", api.ListMemoriesResponse
-)
+LIST = Rpc[api.ListMemoriesRequest, api.ListMemoriesResponse](f"{_MEMORY}/ListMemories", api.ListMemoriesResponse)
 HISTORY = Rpc[api.GetHistoryRequest, api.GetHistoryResponse](f"{_MEMORY}/GetHistory", api.GetHistoryResponse)
 ROLLBACK = Rpc[api.RollbackRequest, api.RollbackResponse](f"{_MEMORY}/Rollback", api.RollbackResponse)
 PREWARM = Rpc[api.PrewarmRequest, api.PrewarmResponse](f"{_MEMORY}/Prewarm", api.PrewarmResponse)
@@ -31,9 +27,7 @@ CREATE_KEY = Rpc[admin.CreateKeyRequest, admin.CreateKeyResponse](
     f"{_ADMIN}/CreateKey", admin.CreateKeyResponse, safe=False
 )
 LIST_KEYS = Rpc[admin.ListKeysRequest, admin.ListKeysResponse](f"{_ADMIN}/ListKeys", admin.ListKeysResponse)
-REVOKE_KEY = Rpc[admin.RevokeKeyRequest, admin.RevokeKeyResponse](
-    f"{_ADMIN}/RevokeKey", admin.RevokeKeyResponse
-)
+REVOKE_KEY = Rpc[admin.RevokeKeyRequest, admin.RevokeKeyResponse](f"{_ADMIN}/RevokeKey", admin.RevokeKeyResponse)
 SERVER_INFO = Rpc[admin.GetServerInfoRequest, admin.GetServerInfoResponse](
     f"{_ADMIN}/GetServerInfo", admin.GetServerInfoResponse
 )

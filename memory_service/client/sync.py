@@ -7,7 +7,8 @@ from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from memory_service.client import types as t
-from memory_service.client.core import BATCH_TIMEOUT_SECONDS, TIMEOUT_SECONDS, ClientOptions, Core
+from memory_service.client.core import Core
+from memory_service.client.plumbing import BATCH_TIMEOUT_SECONDS, TIMEOUT_SECONDS, ClientOptions
 from memory_service.client.retry import RetryPolicy
 from memory_service.client.wire import BlockingWire, Tls, drive
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from typing import Any
 
 import grpc
 import pytest
@@ -20,7 +21,10 @@ from memory_service.client import (
     ResourceExhausted,
     RetryPolicy,
     Unavailable,
+    rpcs,
 )
+from memory_service.client.retry import Caller
+from memory_service.v1 import memory_service_pb2 as api
 from tests.client.conftest import QUICK
 from tests.client.fake_server import KEY, Crash, Fail, FakeServer, Hang
 
@@ -120,14 +124,53 @@ async def test_a_wait_past_the_deadline_is_not_begun(server: FakeServer, client:
     assert caught.value.attempts == 1
 
 
-async def test_the_deadline_travels_and_shrinks(server: FakeServer, client: AsyncMemoryClient) -> None:
-    busy = Fail(UNAVAILABLE, "OVERLOADED", metadata={"retry_after_ms": "100"})
-    server.next("Recall", busy, busy)
+async def test_the_deadline_travels(server: FakeServer, client: AsyncMemoryClient) -> None:
     await client.recall("q", timeout_seconds=3.0)
-    first, second, third = [call.seconds_left or 0.0 for call in server.calls]
-    assert first <= 3.0
-    assert second < first - 0.05
-    assert 0 < third < second - 0.05
+    left = server.calls[0].seconds_left
+    assert left is not None
+    assert 0 < left < 3.1
+
+
+class FailingWire:
+    """A wire on which every attempt takes a second and fails; time is a number."""
+
+    def __init__(self, code: grpc.StatusCode = UNAVAILABLE) -> None:
+        self.time = 0.0
+        self.timeouts: list[float] = []
+        self.code = code
+
+    async def unary(self, rpc: Any, request: Any, *, timeout: float, metadata: Any) -> Any:
+        self.timeouts.append(timeout)
+        self.time += min(timeout, 1.0)
+        nothing = grpc.aio.Metadata()
+        raise grpc.aio.AioRpcError(self.code, nothing, nothing, "down")
+
+    async def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+    async def close(self) -> None: ...
+
+    def start(self, work: Any) -> Any: ...
+
+
+async def test_each_attempt_is_given_what_is_left() -> None:
+    wire = FailingWire()
+    policy = RetryPolicy(backoff_seconds=0.5, backoff_seconds_max=0.5)
+    caller = Caller(wire, "nowhere:1", policy, now=lambda: wire.time, draw=lambda: 1.0)
+    with pytest.raises(Unavailable) as caught:
+        await caller.call(rpcs.RECALL, api.RecallRequest(), timeout_seconds=5.0, metadata=())
+    assert wire.timeouts == [5.0, 3.5, 2.0, 0.5]
+    assert wire.time == 5.0
+    assert caught.value.attempts == 4
+
+
+async def test_an_attempts_own_limit_never_exceeds_what_is_left() -> None:
+    wire = FailingWire(grpc.StatusCode.DEADLINE_EXCEEDED)
+    policy = RetryPolicy(backoff_seconds=0.5, backoff_seconds_max=0.5, attempt_timeout_seconds=0.8)
+    caller = Caller(wire, "nowhere:1", policy, now=lambda: wire.time, draw=lambda: 1.0)
+    with pytest.raises(DeadlineExceeded):
+        await caller.call(rpcs.RECALL, api.RecallRequest(), timeout_seconds=3.0, metadata=())
+    assert wire.timeouts == pytest.approx([0.8, 0.8, 0.4])
 
 
 async def test_silence_ends_with_the_deadline(server: FakeServer, client: AsyncMemoryClient) -> None:
