@@ -26,10 +26,9 @@ if [ -f proto/baseline.binpb ]; then
 else
   skip "API changes (buf breaking)" "nothing is released yet (proto/baseline.binpb, made by make proto-baseline)"
 fi
-step "generated code" "$bin/python" tools/generate_proto.py --check
-# Each docs generator takes --check and compares what it would write with what is there.
-for generator in tools/generate_docs*.py; do
-  if [ -e "$generator" ]; then step "generated docs ($generator)" "$bin/python" "$generator" --check; fi
+# Each generator (code, docs) takes --check and compares what it would write with what is there.
+for generator in tools/generate_*.py; do
+  step "what $generator writes" "$bin/python" "$generator" --check
 done
 
 if [ -n "$failed" ]; then

@@ -15,7 +15,7 @@ if made; then exit 0; fi
 # Two of us in one clone: the second waits and then finds the work done.
 if command -v flock >/dev/null 2>&1; then
   exec 9>.setup-lock
-  flock 9
+  flock -n 9 || { say "waiting for another set-up of this folder"; flock 9; }
   if made; then exit 0; fi
 fi
 
