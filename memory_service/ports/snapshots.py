@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
@@ -93,13 +93,13 @@ class SharedCache(Protocol):
         """Tell other processes that `owner` is at `revision` now; NO_REVISION: drop every copy of it."""
         ...
 
-    def changes(self) -> AsyncIterator[Sequence[tuple[str, Revision]] | None]:
+    def changes(self) -> AsyncGenerator[Sequence[tuple[str, Revision]] | None, None]:
         """News as (owner id, revision) batches, in the order published.
 
         None: the subscription is lost, or a message; everything may have changed, and until the next batch
         nothing is being heard. A batch, an empty one too: the subscription is live, and everything published
         before the batch was sent has been given. An empty batch comes once subscribed and at every heartbeat.
-        Never ends by itself and never raises for a lost connection; it reconnects.
+        Never ends by itself and never raises for a lost connection; it reconnects. The reader closes it.
         """
         ...
 

@@ -135,9 +135,7 @@ def outcome(dot: Dot, request_id: str, revision: int, **fields: object) -> Store
 def next_state(state: OwnerState, dot: Dot | None = None, **fields: object) -> OwnerState:
     """The state one change later."""
     clock = state.clock if dot is None else state.clock.including(dot)
-    changed = dataclasses.replace(
-        state, revision=Revision(state.revision + 1), clock=clock, salt=state.salt or SALT
-    )
+    changed = dataclasses.replace(state, revision=Revision(state.revision + 1), clock=clock, salt=state.salt or SALT)
     return dataclasses.replace(changed, **fields)  # type: ignore[arg-type]
 
 
@@ -204,9 +202,7 @@ async def dump(store: MemoryStore, owner: OwnerKey, ids: Sequence[MemoryId]) -> 
         "list": plain(await store.list(owner, EVERYTHING, limit=1000)),
         "rows": plain(await store.search_rows(owner, MODEL)),
         "delta": plain(await store.search_rows_since(owner, MODEL, Revision(0))),
-        "as_of": plain(
-            await store.search_rows_as_of(owner, MODEL, valid_at=at(5), recorded_at=None, limit=1000)
-        ),
+        "as_of": plain(await store.search_rows_as_of(owner, MODEL, valid_at=at(5), recorded_at=None, limit=1000)),
         "as_of_recorded": plain(
             await store.search_rows_as_of(owner, MODEL, valid_at=None, recorded_at=at(10**6), limit=1000)
         ),

@@ -93,9 +93,7 @@ class NaiveOwner:
         for key in sorted(k for k in self.pieces if k[:2] == (head.id, head.current.content_version)):
             vector = self.vectors.get((*key, model_id))
             fragments.append(
-                dataclasses.replace(
-                    self.pieces[key], model_id="" if vector is None else model_id, vector=vector
-                )
+                dataclasses.replace(self.pieces[key], model_id="" if vector is None else model_id, vector=vector)
             )
         return SearchRow(head, fragments)
 
@@ -105,9 +103,7 @@ class NaiveOwner:
         rows = [self.row(head, model_id) for head in heads]
         return SearchRows(self.state.revision, self.state.clock, rows)
 
-    def as_of(
-        self, model_id: str, valid_at: datetime | None, recorded_at: datetime | None
-    ) -> list[SearchRow]:
+    def as_of(self, model_id: str, valid_at: datetime | None, recorded_at: datetime | None) -> list[SearchRow]:
         """Every row of an as-of answer, newest recorded first (ties by id, falling)."""
         rows = []
         for memory_id in self.ids():

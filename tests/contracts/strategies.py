@@ -34,9 +34,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )
-zones = st.sampled_from(
-    [UTC, ZoneInfo("America/Denver"), ZoneInfo("Asia/Shanghai"), ZoneInfo("Asia/Kathmandu")]
-)
+zones = st.sampled_from([UTC, ZoneInfo("America/Denver"), ZoneInfo("Asia/Shanghai"), ZoneInfo("Asia/Kathmandu")])
 earliest, latest = (datetime(year, 1, 1, tzinfo=UTC).replace(tzinfo=None) for year in (1000, 9000))
 times = st.datetimes(earliest, latest, timezones=zones)
 dots = st.builds(Dot, texts.map(DeviceId), st.integers(1, COUNTER_MAX))
@@ -102,9 +100,7 @@ small_versions = st.builds(
 )
 """Versions whose fields take few values, so that filters both hit and miss."""
 
-step_kinds = st.sampled_from(
-    ["new", "new", "update", "update", "state", "forget", "vectors", "access", "usage"]
-)
+step_kinds = st.sampled_from(["new", "new", "update", "update", "state", "forget", "vectors", "access", "usage"])
 steps = st.lists(st.tuples(step_kinds, small_versions, st.integers(0, 99)), max_size=14)
 """A history in short: what to do, with which values, to which memory (modulo how many there are)."""
 
@@ -157,9 +153,7 @@ class History:
         return {
             "versions": [version],
             "fragments": [
-                make.fragment(
-                    version, ordinal, seed=None if (choice + ordinal) % 3 == 0 else choice + ordinal
-                )
+                make.fragment(version, ordinal, seed=None if (choice + ordinal) % 3 == 0 else choice + ordinal)
                 for ordinal in range(choice % 3)
             ],
         }
@@ -167,9 +161,7 @@ class History:
     async def _commit(self, build: Callable[[OwnerState], dict[str, object]]) -> None:
         async with self.store.change(self.owner) as change:
             assert make.plain(change.state) == make.plain(self.model.state)
-            after = make.next_state(
-                change.state, Dot(DeviceId("d"), change.state.clock.counter(DeviceId("d")) + 1)
-            )
+            after = make.next_state(change.state, Dot(DeviceId("d"), change.state.clock.counter(DeviceId("d")) + 1))
             fields = build(change.state)
             versions = [
                 dataclasses.replace(v, revision=after.revision, dot=Dot(DeviceId("d"), after.revision))
@@ -183,8 +175,7 @@ class History:
         model_id = make.MODEL if choice % 2 else make.OTHER_MODEL
         waiting = await self.store.waiting_fragments(self.owner, model_id, limit=1 + choice % 4)
         made: list[Fragment] = [
-            dataclasses.replace(f, model_id=model_id, vector=make.vector(choice + i))
-            for i, f in enumerate(waiting)
+            dataclasses.replace(f, model_id=model_id, vector=make.vector(choice + i)) for i, f in enumerate(waiting)
         ]
         await self.store.store_vectors(self.owner, made)
         after = (await self.store.state(self.owner)).revision

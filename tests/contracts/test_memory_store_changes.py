@@ -112,18 +112,12 @@ async def rich(store: MemoryStore, owner: OwnerKey, word: str) -> list[MemoryId]
         journal=[make.entry(one), make.entry(two, 1)],
         usage={one.id: Usage(4, 2, make.at(1), make.at(2))},
         tombstones=[
-            Tombstone(
-                TombstoneScope.SLOT, b"d" * 16, Dot(DeviceId("t"), 1), VectorClock(), make.at(1), Revision(1)
-            )
+            Tombstone(TombstoneScope.SLOT, b"d" * 16, Dot(DeviceId("t"), 1), VectorClock(), make.at(1), Revision(1))
         ],
         outcomes=[make.outcome(Dot(DeviceId("d"), 1), "request", 1)],
     )
-    later = dataclasses.replace(
-        one, version=2, content_version=2, text=f"later {word}", recorded_at=make.at(2)
-    )
-    await make.write(
-        store, owner, later, journal=[dataclasses.replace(make.entry(later), revision=Revision(2))]
-    )
+    later = dataclasses.replace(one, version=2, content_version=2, text=f"later {word}", recorded_at=make.at(2))
+    await make.write(store, owner, later, journal=[dataclasses.replace(make.entry(later), revision=Revision(2))])
     return [one.id, two.id]
 
 
@@ -187,9 +181,7 @@ async def test_giving_up_while_waiting_for_a_change_harms_nobody(store: MemorySt
     owner = make.new_owner()
     async with asyncio.timeout(PATIENCE_SECONDS):
         async with store.change(owner) as change:
-            waiting = [
-                asyncio.create_task(make.write(store, owner, make.version(make.new_id()))) for _ in range(3)
-            ]
+            waiting = [asyncio.create_task(make.write(store, owner, make.version(make.new_id()))) for _ in range(3)]
             for _ in range(5):
                 await store.state(owner)
             waiting[0].cancel()
@@ -268,9 +260,7 @@ async def test_two_owners_may_use_the_same_ids(store: MemoryStore):
             outcomes=[make.outcome(Dot(DeviceId("d"), 1), "request", 1, operation=f"of {number}")],
             journal=[make.entry(memory)],
         )
-    await make.commit(
-        store, owners[0], lambda state: Changeset(state=make.next_state(state), forgotten=[memory.id])
-    )
+    await make.commit(store, owners[0], lambda state: Changeset(state=make.next_state(state), forgotten=[memory.id]))
     assert await store.get(owners[0], memory.id) is None
     head = await store.get(owners[1], memory.id)
     assert head is not None
@@ -404,9 +394,7 @@ async def test_the_journal_is_told_in_order(store: MemoryStore):
     owner = make.new_owner()
     memory, other = make.version(make.new_id()), make.version(make.new_id())
     lines = [dataclasses.replace(make.entry(memory, n), revision=Revision(1)) for n in (0, 2, 5)]
-    await make.write(
-        store, owner, memory, other, journal=[lines[2], make.entry(other, 1), lines[0], lines[1]]
-    )
+    await make.write(store, owner, memory, other, journal=[lines[2], make.entry(other, 1), lines[0], lines[1]])
     second = dataclasses.replace(make.entry(memory, 0), revision=Revision(2))
     await make.write(store, owner, journal=[second])
     assert make.plain(await store.journal(owner, memory.id)) == make.plain([*lines, second])

@@ -214,9 +214,9 @@ async def test_histories_against_the_model(store: MemoryStore, steps, base: int,
         now = await store.search_rows_since(owner, model_id, whole.revision)
         assert (list(now.rows), list(now.removed), now.revision) == ([], [], whole.revision)
         waiting = model.waiting(model_id)
-        assert sorted(
-            map(repr, map(make.plain, await store.waiting_fragments(owner, model_id, limit=99)))
-        ) == (sorted(map(repr, map(make.plain, waiting))))
+        assert sorted(map(repr, map(make.plain, await store.waiting_fragments(owner, model_id, limit=99)))) == (
+            sorted(map(repr, map(make.plain, waiting)))
+        )
         assert len(await store.waiting_fragments(owner, model_id, limit=1)) == min(1, len(waiting))
         valid_at, recorded_at = (None if moment is None else make.at(moment) for moment in moments)
         answer = await store.search_rows_as_of(
@@ -227,9 +227,7 @@ async def test_histories_against_the_model(store: MemoryStore, steps, base: int,
         assert (answer.revision, answer.clock) == (model.state.revision, model.state.clock)
 
 
-async def check_memory(
-    store: MemoryStore, owner: OwnerKey, model: naive.NaiveOwner, memory_id: MemoryId
-) -> None:
+async def check_memory(store: MemoryStore, owner: OwnerKey, model: naive.NaiveOwner, memory_id: MemoryId) -> None:
     versions = await store.history(owner, memory_id)
     chain = model.chain(memory_id)
     assert [v.version for v in versions] == [v.version for v in chain]
@@ -246,9 +244,7 @@ async def test_vectors_of_several_models_live_side_by_side(store: MemoryStore):
     await make.write(store, owner, memory, fragments=[make.fragment(memory, n, seed=n) for n in range(3)])
     waiting = await store.waiting_fragments(owner, make.OTHER_MODEL, limit=10)
     assert [(f.ordinal, f.model_id, f.vector) for f in waiting] == [(n, "", None) for n in range(3)]
-    made = [
-        dataclasses.replace(f, model_id=make.OTHER_MODEL, vector=make.vector(50 + f.ordinal)) for f in waiting
-    ]
+    made = [dataclasses.replace(f, model_id=make.OTHER_MODEL, vector=make.vector(50 + f.ordinal)) for f in waiting]
     before = await store.state(owner)
     await store.store_vectors(owner, made[:2])
     after = await store.state(owner)
@@ -296,9 +292,7 @@ async def test_access_adds_up_and_moves_forward_only(store: MemoryStore):
     await make.write(store, owner, memory, usage={memory.id: Usage(2, 1, None, make.at(0))})
     before = await store.state(owner)
     for count, moment in ((1, 5), (2, 3), (4, 9)):
-        await store.record_access(
-            owner, {memory.id: (count, make.at(moment)), make.new_id(): (1, make.at(1))}
-        )
+        await store.record_access(owner, {memory.id: (count, make.at(moment)), make.new_id(): (1, make.at(1))})
     head = await store.get(owner, memory.id)
     assert head is not None
     assert head.usage == Usage(9, 1, make.at(9), make.at(0))

@@ -169,13 +169,9 @@ async def test_the_other_records_round_trip(
     head = await store.get(owner, memory.id)
     assert head is not None
     assert make.plain(head.usage) == make.plain(in_utc(usage, "last_access_at", "last_confirmed_at"))
-    assert make.plain(await store.journal(owner, memory.id)) == make.plain(
-        [dataclasses.replace(line, at=utc)]
-    )
+    assert make.plain(await store.journal(owner, memory.id)) == make.plain([dataclasses.replace(line, at=utc)])
     async with store.change(owner) as change:
-        assert make.plain(await change.tombstones([digest])) == make.plain(
-            [dataclasses.replace(stone, at=utc)]
-        )
+        assert make.plain(await change.tombstones([digest])) == make.plain([dataclasses.replace(stone, at=utc)])
         told = make.plain(dataclasses.replace(answer, at=utc))
         assert make.plain(await change.outcome_of_dot(dot)) == told
         assert make.plain(await change.outcome_of_request(f"r{word}")) == told
@@ -184,9 +180,7 @@ async def test_the_other_records_round_trip(
 async def test_links_round_trip(store: MemoryStore):
     owner = make.new_owner()
     one, two, three = (make.version(make.new_id()) for _ in range(3))
-    links = [Link(one.id, relation, two.id) for relation in Relation] + [
-        Link(three.id, Relation.SUPPORTS, one.id)
-    ]
+    links = [Link(one.id, relation, two.id) for relation in Relation] + [Link(three.id, Relation.SUPPORTS, one.id)]
     await make.write(store, owner, one, two, three, links=links)
     await make.write(store, owner, links=links[:2], fragments=[])
     assert sorted(await store.links(owner, one.id), key=str) == sorted(links, key=str)
@@ -208,9 +202,7 @@ async def test_derivatives_are_one_step_away(store: MemoryStore):
     await make.write(store, owner, source, derived, twice, merged, other, links=links)
     async with store.change(owner) as change:
         assert sorted(await change.derivatives([source.id])) == sorted([derived.id, merged.id])
-        assert sorted(await change.derivatives([source.id, derived.id])) == sorted(
-            [derived.id, merged.id, twice.id]
-        )
+        assert sorted(await change.derivatives([source.id, derived.id])) == sorted([derived.id, merged.id, twice.id])
         assert list(await change.derivatives([other.id, make.new_id()])) == []
         assert list(await change.derivatives([])) == []
     async with store.change(make.new_owner()) as change:

@@ -178,9 +178,7 @@ class OwnerData:
     def derivatives(self, ids: Iterable[MemoryId]) -> list[MemoryId]:
         """Sources of DERIVED_FROM links to `ids` and targets of MERGED_INTO links from them."""
         wanted = set(ids)
-        derived = {
-            k.from_id for k in self._links if k.relation is Relation.DERIVED_FROM and k.to_id in wanted
-        }
+        derived = {k.from_id for k in self._links if k.relation is Relation.DERIVED_FROM and k.to_id in wanted}
         merged = {k.to_id for k in self._links if k.relation is Relation.MERGED_INTO and k.from_id in wanted}
         return sorted(derived | merged)
 
@@ -305,9 +303,7 @@ class OwnerData:
             return
         before = memory.usage.last_access_at
         latest = utc(at) if before is None else max(before, utc(at))
-        memory.usage = replace(
-            memory.usage, access_count=memory.usage.access_count + count, last_access_at=latest
-        )
+        memory.usage = replace(memory.usage, access_count=memory.usage.access_count + count, last_access_at=latest)
 
     def store_vectors(self, fragments: Iterable[Fragment]) -> None:
         """Keep vectors of fragments that still exist, under the next revision; no change when none does."""
@@ -345,9 +341,7 @@ def prepared(changeset: Changeset) -> Changeset:
         journal=[replace(stored_at_utc(e), details=dict(e.details)) for e in changeset.journal],
         tombstones=[stored_at_utc(stone) for stone in changeset.tombstones],
         forgotten=list(changeset.forgotten),
-        outcomes=[
-            replace(stored_at_utc(o), outcome=copy.deepcopy(dict(o.outcome))) for o in changeset.outcomes
-        ],
+        outcomes=[replace(stored_at_utc(o), outcome=copy.deepcopy(dict(o.outcome))) for o in changeset.outcomes],
     )
 
 

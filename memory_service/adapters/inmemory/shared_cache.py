@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -118,7 +118,7 @@ class InMemorySharedCache:
             queue.put_nowait(None)
         queue.put_nowait(news)
 
-    async def changes(self) -> AsyncIterator[_News]:
+    async def changes(self) -> AsyncGenerator[_News, None]:
         """News in order: () once subscribed, None at a gap."""
         queue: asyncio.Queue[_News] = asyncio.Queue()
         self._subscribers.add(queue)
