@@ -162,7 +162,7 @@ class Drafting:
         topic = statement.topic or (assertion.predicate if assertion else reading.topic)
         if assertion is None:
             slot, claim = slot_of_topic(topic, who), claim_of_text(text, who)
-        kind = kind or reading.kind
+        kind = kind or Kind(reading.kind.value)
         valid_from, valid_to, expires_at = self._window(statement, kind, text, said_at, reading.expires_after_hint)
         source = statement.source or Source.EXPLICIT
         pieces = tuple(fragment(text))

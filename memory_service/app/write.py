@@ -49,9 +49,17 @@ class Write:
         return result
 
     async def batch(
-        self, owner: OwnerKey, items: Sequence[BatchItem], *, actor: str, context: VectorClock | None
+        self,
+        owner: OwnerKey,
+        items: Sequence[BatchItem],
+        *,
+        actor: str,
+        context: VectorClock | None,
+        positions: Sequence[int] | None = None,
     ) -> list[ChangeResult | MemoryServiceError]:
         """Remember statements in order, in one commit.
+
+        `positions` are the items' places in the caller's list, for error fields, where some were left out.
 
         An item that is refused fails alone, with its error in its place; the others are remembered together.
         A failure of the store fails all of them.
@@ -71,13 +79,14 @@ class Write:
             )
             for item in items
         ]
-        fields = [f"items[{index}].memory" for index in range(len(items))]
+        places = list(positions if positions is not None else range(len(items)))
+        fields = [f"items[{place}].memory" for place in places]
         drafts = await self.changes.drafting.draft_all(
             [item.statement for item in items], self.changes.clock.now(), fields
         )
         for index, meta in enumerate(metas):
             try:
-                check_meta(meta, f"items[{index}].")
+                check_meta(meta, f"items[{places[index]}].")
             except MemoryServiceError as error:
                 drafts[index] = error
         return await self._commit(owner, drafts, metas)

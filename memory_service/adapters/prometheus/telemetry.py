@@ -1,0 +1,112 @@
+"""Telemetry as Prometheus metrics. Every metric is declared here, with its help and its labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics import MetricWrapperBase
+
+_log = structlog.get_logger("memory_service.telemetry")
+
+PREFIX = "memory_service_"
+_FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric: its name without the prefix, what it tells, and its labels, all from closed sets (B10)."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+COUNTERS = (
+    Metric("rpc_requests_total", "Requests answered, by call and status code.", ("rpc", "code")),
+    Metric("writes_total", "Statements accepted, by what they did.", ("effect",)),
+    Metric("memories_forgotten_total", "Memories forgotten."),
+    Metric("embed_deferred_total", "Fragments stored without a vector because the model was away."),
+    Metric("embed_backfilled_total", "Fragments given their vector later."),
+    Metric("access_flush_failures_total", "Failed attempts to write use counts down."),
+    Metric("job_runs_total", "Background runs, by job and outcome.", ("job", "outcome")),
+)
+HISTOGRAMS = (
+    Metric("rpc_duration_seconds", "Time to answer a request, by call.", ("rpc",)),
+    Metric("recall_stage_seconds", "Time of each stage of a recall.", ("stage",)),
+    Metric("embed_seconds", "Time of one call to the embedding model, by purpose.", ("purpose",)),
+)
+GAUGES = (
+    Metric("ready", "Whether the server is ready: 1 or 0."),
+    Metric("db_pool_size", "Open connections to PostgreSQL."),
+    Metric("db_pool_in_use", "Connections to PostgreSQL that are working."),
+    Metric("queue_depth", "Work waiting, by queue.", ("queue",)),
+    Metric("l1_bytes", "Memory taken by owner snapshots."),
+    Metric("l1_owners", "Owners at hand in this process."),
+    Metric("embedded_restarts", "Embedded servers restarted after they died.", ("server",)),
+)
+
+
+class PrometheusTelemetry:
+    """Telemetry over one registry. An unknown name is logged once and dropped: a metric never breaks a call."""
+
+    def __init__(
+        self,
+        counters: tuple[Metric, ...] = COUNTERS,
+        histograms: tuple[Metric, ...] = HISTOGRAMS,
+        gauges: tuple[Metric, ...] = GAUGES,
+    ) -> None:
+        self.registry = CollectorRegistry()
+        self._metrics: dict[str, MetricWrapperBase] = {}
+        self._refreshers: list[Callable[[], Mapping[str, float]]] = []
+        self._unknown: set[str] = set()
+        for metric in counters:
+            self._metrics[metric.name] = Counter(
+                PREFIX + metric.name, metric.help, metric.labels, registry=self.registry
+            )
+        for metric in histograms:
+            self._metrics[metric.name] = Histogram(
+                PREFIX + metric.name, metric.help, metric.labels, registry=self.registry, buckets=_FAST
+            )
+        for metric in gauges:
+            self._metrics[metric.name] = Gauge(
+                PREFIX + metric.name, metric.help, metric.labels, registry=self.registry
+            )
+
+    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+        """Add to a counter."""
+        metric = self._find(name)
+        if isinstance(metric, Counter):
+            (metric.labels(**labels) if labels else metric).inc(amount)
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None:
+        """Record a duration."""
+        metric = self._find(name)
+        if isinstance(metric, Histogram):
+            (metric.labels(**labels) if labels else metric).observe(seconds)
+
+    def gauge(self, name: str, value: float, **labels: str) -> None:
+        """Set a gauge."""
+        metric = self._find(name)
+        if isinstance(metric, Gauge):
+            (metric.labels(**labels) if labels else metric).set(value)
+
+    def refresh_with(self, refresher: Callable[[], Mapping[str, float]]) -> None:
+        """Ask `refresher` for the values of gauges without labels whenever metrics are scraped."""
+        self._refreshers.append(refresher)
+
+    def exposition(self) -> bytes:
+        """The metrics in Prometheus' text format."""
+        for refresher in self._refreshers:
+            for name, value in refresher().items():
+                self.gauge(name, value)
+        return generate_latest(self.registry)
+
+    def _find(self, name: str) -> MetricWrapperBase | None:
+        found = self._metrics.get(name)
+        if found is None and name not in self._unknown:
+            self._unknown.add(name)
+            _log.error("undeclared metric", name=name)
+        return found

@@ -1,0 +1,132 @@
+"""Settings of a server, from the environment (prefix `MEMORY_SERVICE_`) or given in code.
+
+A `.env` file is never read: what is not in the environment has the default shown here.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from memory_service.domain.vocabulary import UnknownPredicates
+
+
+class LogFormat(StrEnum):
+    """How log lines look: for people, for machines, or by whether standard error is a terminal."""
+
+    AUTO = "auto"
+    TEXT = "text"
+    JSON = "json"
+
+
+class EmbedderName(StrEnum):
+    """Which embedding model to use; see docs/evaluation.md for what each costs and finds."""
+
+    E5_USE = "e5-use"
+    E5 = "e5"
+    USE = "use"
+    MINILM = "minilm"
+    HASH = "hash"
+    OPENAI = "openai"
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. Units are the last word of each name."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMORY_SERVICE_", extra="forbid", frozen=True)
+
+    data_dir: Annotated[
+        Path, Field(description="Folder of the embedded databases, the first key and converted models.")
+    ] = Path("data")
+    database_url: Annotated[
+        SecretStr | None,
+        Field(description="PostgreSQL with pgvector. Unset: an embedded one is started in the data folder."),
+    ] = None
+    migration_database_url: Annotated[
+        SecretStr | None,
+        Field(description="The same database as a role that may change its schema. Unset: database_url."),
+    ] = None
+    database_app_role: Annotated[
+        str, Field(description="Role whose rights the service takes on; it owns no table.", max_length=63)
+    ] = "memory_service_app"
+    redis_url: Annotated[
+        SecretStr | None,
+        Field(description="Redis or Valkey. Unset: an embedded Valkey is started."),
+    ] = None
+    listen: Annotated[str, Field(description="Address of the gRPC API; port 0 takes a free one.")] = "127.0.0.1:50051"
+    ops_listen: Annotated[
+        str, Field(description="Address of /metrics, /livez and /readyz; port 0 takes a free one.")
+    ] = "127.0.0.1:9464"
+    tls_certificate: Annotated[Path | None, Field(description="PEM certificate chain; with tls_key, serves TLS.")] = (
+        None
+    )
+    tls_key: Annotated[Path | None, Field(description="PEM private key of tls_certificate.")] = None
+    auto_migrate: Annotated[
+        bool | None, Field(description="Apply migrations at start. Unset: only on the embedded database.")
+    ] = None
+    embedder: Annotated[EmbedderName, Field(description="Embedding model.")] = EmbedderName.USE
+    embedder_threads: Annotated[int, Field(description="Threads that embed.", ge=1, le=64)] = 1
+    openai_base_url: Annotated[str, Field(description="Base of an OpenAI-compatible API, for embedder `openai`.")] = (
+        ""
+    )
+    openai_api_key: Annotated[SecretStr | None, Field(description="Its key.")] = None
+    openai_embedding_model: Annotated[str, Field(description="Its embedding model.")] = ""
+    openai_embedding_dimension: Annotated[
+        int, Field(description="Length of that model's vectors.", ge=0, le=8192)
+    ] = 0
+    unknown_predicates: Annotated[
+        UnknownPredicates,
+        Field(description="`refuse` predicates outside the vocabulary, or `map` them to general rules."),
+    ] = UnknownPredicates.REFUSE
+    memories_per_owner_max: Annotated[int, Field(description="Most memories of one user.", ge=1, le=10_000_000)] = (
+        200_000
+    )
+    l1_bytes_max: Annotated[int, Field(description="Memory for owner snapshots in this process.", ge=1 << 20)] = (
+        512 << 20
+    )
+    staleness_seconds_max: Annotated[
+        float, Field(description="How old a recall may be that asks for the lowest latency.", ge=0, le=60)
+    ] = 1.0
+    key_cache_seconds: Annotated[
+        float, Field(description="How long a revoked key may still work on other replicas.", ge=0, le=60)
+    ] = 2.0
+    database_pool_max: Annotated[int, Field(description="Connections to PostgreSQL.", ge=2, le=200)] = 16
+    database_acquire_seconds_max: Annotated[float, Field(description="Wait for a connection.", gt=0, le=60)] = 5.0
+    statement_seconds_max: Annotated[float, Field(description="Time one SQL statement may take.", gt=0, le=600)] = (
+        10.0
+    )
+    concurrent_rpcs_max: Annotated[int, Field(description="Requests worked on at once; more are refused.", ge=1)] = (
+        512
+    )
+    drain_seconds_max: Annotated[
+        float, Field(description="Time for open requests to end at shutdown.", ge=0, le=600)
+    ] = 15.0
+    access_flush_seconds: Annotated[
+        float, Field(description="How often use counts are written down.", gt=0, le=60)
+    ] = 1.0
+    log_level: Annotated[
+        str, Field(description="debug, info, warning or error.", pattern="^(debug|info|warning|error)$")
+    ] = "info"
+    log_format: Annotated[LogFormat, Field(description="auto, text or json.")] = LogFormat.AUTO
+    tenant: Annotated[str, Field(description="Tenant of the first key made in embedded mode.", max_length=256)] = (
+        "default"
+    )
+
+    @property
+    def embedded_database(self) -> bool:
+        """Whether an embedded PostgreSQL is to be started."""
+        return self.database_url is None
+
+    @property
+    def embedded_redis(self) -> bool:
+        """Whether an embedded Valkey is to be started."""
+        return self.redis_url is None
+
+    @property
+    def migrates(self) -> bool:
+        """Whether migrations are applied at start."""
+        return self.embedded_database if self.auto_migrate is None else self.auto_migrate

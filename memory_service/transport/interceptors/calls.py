@@ -1,0 +1,103 @@
+"""What every call goes through: an id, a caller, a status, a measurement and one log line without content."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import structlog
+from grpc_status import rpc_status
+
+from memory_service.domain.errors import DeadlineExceeded, InternalError, MemoryServiceError, Reason, Unavailable
+from memory_service.ports.clock import Clock
+from memory_service.ports.telemetry import Telemetry
+from memory_service.transport.errors import code_of, status_of
+from memory_service.transport.identity import CALLER, Authenticator
+
+_log = structlog.get_logger("memory_service.rpc")
+_REQUEST_ID = re.compile(r"^[A-Za-z0-9._:-]{1,128}$")
+_OPEN_SERVICES = ("/grpc.health.v1.", "/grpc.reflection.")
+"""Services that need no key: they tell nothing of anybody."""
+
+
+class CallInterceptor(grpc.aio.ServerInterceptor):
+    """Wraps every unary handler of our services; see the module."""
+
+    def __init__(self, authenticator: Authenticator, telemetry: Telemetry, clock: Clock) -> None:
+        self._authenticator = authenticator
+        self._telemetry = telemetry
+        self._clock = clock
+        self.draining = False
+        self.in_flight = 0
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        details: grpc.HandlerCallDetails,
+    ) -> Any:
+        handler = await continuation(details)
+        if handler is None or details.method.startswith(_OPEN_SERVICES) or not handler.unary_unary:
+            return handler
+        metadata = {key: value for key, value in details.invocation_metadata or () if isinstance(value, str)}
+        rpc = details.method.rsplit("/", 1)[-1]
+
+        async def serve(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            return await self._serve(handler.unary_unary, rpc, metadata, request, context)
+
+        return grpc.unary_unary_rpc_method_handler(
+            serve, request_deserializer=handler.request_deserializer, response_serializer=handler.response_serializer
+        )
+
+    async def _serve(  # noqa: RET503 - abort_with_status always raises
+        self,
+        handle: Callable[[Any, Any], Awaitable[Any]],
+        rpc: str,
+        metadata: dict[str, str],
+        request: Any,
+        context: grpc.aio.ServicerContext[Any, Any],
+    ) -> Any:
+        started = self._clock.monotonic()
+        request_id = _request_id(metadata.get("x-request-id", ""))
+        error: MemoryServiceError | None = None
+        self.in_flight += 1
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        try:
+            if self.draining:
+                raise Unavailable(Reason.SHUTTING_DOWN, "this server is shutting down")
+            CALLER.set(await self._authenticator.authenticate(metadata.get("authorization")))
+            return await handle(request, context)
+        except MemoryServiceError as raised:
+            error = raised
+        except asyncio.CancelledError:
+            error = DeadlineExceeded(Reason.DEADLINE_EXCEEDED, "the caller went away")
+            raise
+        except Exception:  # noqa: BLE001 - the last line of defence: logged, counted, answered as INTERNAL
+            _log.exception("unexpected error", rpc=rpc)
+            error = InternalError(Reason.INTERNAL, "an internal error; the log has its cause under the request id")
+        finally:
+            self.in_flight -= 1
+            self._report(rpc, self._clock.monotonic() - started, error)
+            structlog.contextvars.unbind_contextvars("request_id")
+        await context.abort_with_status(rpc_status.to_status(status_of(error, request_id)))
+
+    def _report(self, rpc: str, seconds: float, error: MemoryServiceError | None) -> None:
+        code = "OK" if error is None else _code_name(code_of(error))
+        self._telemetry.count("rpc_requests_total", rpc=rpc, code=code)
+        self._telemetry.observe("rpc_duration_seconds", seconds, rpc=rpc)
+        reason = {} if error is None else {"reason": error.reason.value, "field": error.field}
+        level = "info" if error is None or code not in ("INTERNAL", "UNAVAILABLE") else "warning"
+        getattr(_log, "debug" if error is None else level)(
+            "rpc", rpc=rpc, code=code, seconds=round(seconds, 6), **reason
+        )
+
+
+def _request_id(given: str) -> str:
+    return given if _REQUEST_ID.match(given) else uuid.uuid4().hex
+
+
+def _code_name(code: int) -> str:
+    return next(c.name for c in grpc.StatusCode if c.value[0] == code)
