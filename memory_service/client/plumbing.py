@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from memory_service.v1 import types_pb2 as pb
 
 TIMEOUT_SECONDS = 5.0
 BATCH_TIMEOUT_SECONDS = 60.0
-CLIENT_VERSION = "0.1.0"
+CLIENT_VERSION = importlib.metadata.version("memory-service")
 
 Changed = TypeVar("Changed", api.WriteResponse, api.CorrectResponse, api.RollbackResponse)
 

@@ -98,14 +98,10 @@ def test_the_image_is_small_and_not_root() -> None:
 
 def test_what_the_image_copies_is_in_the_build_context() -> None:
     allowed = {
-        line[1:]
-        for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-        if line.startswith("!")
+        line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line.startswith("!")
     }
     copied = [
-        name
-        for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)
-        for name in line.split()
+        name for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()
     ]
     assert copied
     assert [name for name in copied if name.partition("/")[0] not in allowed] == []
@@ -130,9 +126,7 @@ def test_the_dashboard_shows_every_promised_metric_and_no_other() -> None:
 
 def test_the_dashboard_uses_the_provisioned_source_and_its_panels_do_not_overlap() -> None:
     provisioned = yaml.safe_load(
-        (ROOT / "deploy" / "grafana" / "provisioning" / "datasources" / "prometheus.yml").read_text(
-            encoding="utf-8"
-        )
+        (ROOT / "deploy" / "grafana" / "provisioning" / "datasources" / "prometheus.yml").read_text(encoding="utf-8")
     )
     uids = {source["uid"] for source in provisioned["datasources"]}
     places = []

@@ -93,7 +93,5 @@ def test_the_lock_serves_the_oldest_and_newer_pythons() -> None:
     for version in ("3.11.0", "3.12.0", "3.14.0"):
         environment = {"python_full_version": version, "python_version": version.rpartition(".")[0]}
         for name, versions in entries("dev").items():
-            chosen = [
-                p for p, _ in versions if p.marker is None or Marker(str(p.marker)).evaluate(environment)
-            ]
+            chosen = [p for p, _ in versions if p.marker is None or Marker(str(p.marker)).evaluate(environment)]
             assert len(chosen) <= 1, (name, version)

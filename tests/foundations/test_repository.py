@@ -22,9 +22,7 @@ def registry_hosts() -> set[str]:
     settings = [value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_"))]
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "config", "list"]
     listed = subprocess.run(command, check=False, capture_output=True, text=True).stdout
-    hosts = set(
-        re.findall(r"https?://(?:[^/@\s']*@)?([a-zA-Z0-9.-]+\.[a-zA-Z]+)", "\n".join([listed, *settings]))
-    )
+    hosts = set(re.findall(r"https?://(?:[^/@\s']*@)?([a-zA-Z0-9.-]+\.[a-zA-Z]+)", "\n".join([listed, *settings])))
     return known | hosts
 
 
