@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from memory_service.domain.memory import Kind, MemoryHead
+from memory_service.domain.vocabulary import Vocabulary
 
 _HOUR: Final = 3600.0
 _DAY: Final = 24 * _HOUR
@@ -56,6 +57,17 @@ class DecayPolicy:
             raise ValueError("a tau is needed for every kind")
         if not all(tau > 0 for tau in (*self.by_kind.values(), *self.by_predicate.values())):
             raise ValueError("tau must be positive")
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> DecayPolicy:
+        """The default by kind, with what the vocabulary's predicates override."""
+        overrides = {}
+        for predicate in vocabulary.predicates.values():
+            if not predicate.decays:
+                overrides[predicate.name] = NEVER
+            elif predicate.tau is not None:
+                overrides[predicate.name] = predicate.tau.total_seconds()
+        return cls(by_predicate=overrides)
 
     def tau_seconds(self, kind: Kind, predicate: str = "") -> float:
         """tau of a memory of this kind and predicate."""

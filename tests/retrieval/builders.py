@@ -39,9 +39,7 @@ def memory_id(number: int) -> MemoryId:
     return MemoryId(uuid.UUID(int=(number + 1) * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 2**128))
 
 
-def head(
-    number: int = 0, text: str = "a memory", *, usage: Usage | None = None, **changes: Any
-) -> MemoryHead:
+def head(number: int = 0, text: str = "a memory", *, usage: Usage | None = None, **changes: Any) -> MemoryHead:
     """A plain long-term fact said and recorded at NOW, with the given changes."""
     version = MemoryVersion(
         id=memory_id(number),
@@ -76,9 +74,7 @@ def random_unit(seed: int, dimension: int = DIMENSION) -> NDArray[np.float32]:
     return unit(np.random.default_rng(seed).normal(size=dimension))
 
 
-def row(
-    of: MemoryHead, *vectors: NDArray[np.float32] | None, terms: Sequence[str] | None = None
-) -> SearchRow:
+def row(of: MemoryHead, *vectors: NDArray[np.float32] | None, terms: Sequence[str] | None = None) -> SearchRow:
     """A search row with one fragment for each vector, the terms being split among them."""
     words = list(analyse(of.current.text) if terms is None else terms)
     pieces = vectors or (None,)

@@ -65,12 +65,8 @@ def test_predicate_overrides_kind() -> None:
     policy = DecayPolicy(by_predicate={"allergy": NEVER, "incident": 7 * 86_400.0})
     old = NOW + timedelta(days=28)
     assert policy.strength(head(assertion=Assertion("u", "allergy", "nuts")), old) == 1.0
-    assert policy.strength(head(assertion=Assertion("u", "incident", "x")), old) == pytest.approx(
-        0.0183156, rel=1e-4
-    )
-    assert policy.strength(head(assertion=Assertion("u", "role", "x")), old) == pytest.approx(
-        0.8559562, rel=1e-4
-    )
+    assert policy.strength(head(assertion=Assertion("u", "incident", "x")), old) == pytest.approx(0.0183156, rel=1e-4)
+    assert policy.strength(head(assertion=Assertion("u", "role", "x")), old) == pytest.approx(0.8559562, rel=1e-4)
 
 
 def test_counts_from_the_last_touch() -> None:

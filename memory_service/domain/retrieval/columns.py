@@ -96,7 +96,8 @@ class GrowTable:
         return table
 
     def _moved(self, needed: int) -> _Buffer:
-        capacity = max(_CAPACITY_MIN, int(needed * _GROWTH))
+        # What is built in one go may never grow; what grows once will again.
+        capacity = max(_CAPACITY_MIN, int(needed * _GROWTH)) if self.length else needed
         arrays: dict[str, Column] = {}
         for name, view in self._views.items():
             arrays[name] = np.empty((capacity, *view.shape[1:]), view.dtype)
@@ -122,7 +123,7 @@ class Interner:
         self._strings = list(strings)
         self._numbers = {string: number for number, string in enumerate(self._strings)}
         self._lock = threading.Lock()
-        self.nbytes = sum(map(_string_bytes, self._strings))
+        self.nbytes = sum(map(str.__sizeof__, self._strings)) + _STRING_OVERHEAD_BYTES * len(self._strings)
 
     def __len__(self) -> int:
         return len(self._strings)

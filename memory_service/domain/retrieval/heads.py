@@ -30,7 +30,7 @@ from memory_service.domain.retrieval.columns import Ints
 from memory_service.domain.retrieval.times import from_microseconds, microseconds
 from memory_service.domain.vector_clock import Dot, VectorClock
 
-_OBJECT_BYTES: Final = 1_900
+_OBJECT_BYTES: Final = 1_100
 _CLOCK_ENTRY_BYTES: Final = 170
 _STRING_BYTES: Final = 56
 
@@ -40,9 +40,7 @@ class HeadTable:
 
     __slots__ = ("_blob", "_ends", "_objects")
 
-    def __init__(
-        self, objects: Sequence[MemoryHead | None], blob: bytes = b"", ends: Ints | None = None
-    ) -> None:
+    def __init__(self, objects: Sequence[MemoryHead | None], blob: bytes = b"", ends: Ints | None = None) -> None:
         self._objects = list(objects)
         self._blob = blob
         self._ends = np.zeros(0, np.int64) if ends is None else ends
@@ -142,9 +140,7 @@ def _at(value: int | None) -> datetime | None:
 def encode_head(head: MemoryHead) -> bytes:
     """A head as JSON in UTF-8: one array, fields in fixed order. `decode_head` gives an equal head."""
     v, u, p = head.current, head.usage, head.current.provenance
-    statement = (
-        None if v.assertion is None else [v.assertion.subject, v.assertion.predicate, v.assertion.object]
-    )
+    statement = None if v.assertion is None else [v.assertion.subject, v.assertion.predicate, v.assertion.object]
     fields: list[Any] = [
         [v.id.hex, v.version, v.content_version, v.kind, v.text, v.topic, v.slot, v.claim, v.source],
         [v.confidence, v.importance, v.support, v.tier, v.status, microseconds(v.recorded_at)],

@@ -2,9 +2,9 @@
 
 Postings are appended in order of arrival. The older ones are also held sorted by term (the inverted part);
 the short tail behind them is scanned whole, and is folded into the inverted part once it has grown. Dead
-memories stay in the postings until the snapshot is compacted, but never count in a document frequency, the
-number of documents or the average length: those are exact over live memories. A document is a whole memory,
-all of its fragments together.
+documents stay in the postings until the snapshot is compacted, but never count in a document frequency, the
+number of documents or the average length: those are exact over live ones. A document is a fragment; a memory
+scores as its best one, so that a long text is found by the passage that answers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Inverted:
 
     size: int
     starts: Ints
-    rows: Column
+    documents: Column
     counts: Column
 
     @classmethod
@@ -39,18 +39,18 @@ class _Inverted:
         order = np.argsort(postings["term"], kind="stable")
         counts = np.bincount(postings["term"], minlength=vocabulary_size)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        return cls(len(postings), starts, postings["row"][order], postings["count"][order])
+        return cls(len(postings), starts, postings["document"][order], postings["count"][order])
 
     @property
     def nbytes(self) -> int:
-        return int(self.starts.nbytes + self.rows.nbytes + self.counts.nbytes)
+        return int(self.starts.nbytes + self.documents.nbytes + self.counts.nbytes)
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalScores:
-    """BM25 of every row (0 for no match), and the most that this query's terms could give.
+    """BM25 of every document (0 for no match), and the most that this query's terms could give.
 
-    `ideal` is the sum of idf * (k1 + 1) over the query's terms, terms nobody uses included.
+    `ideal` is the sum of weight * idf * (k1 + 1) over the query's terms, terms nobody uses included.
     """
 
     scores: Floats
@@ -60,7 +60,7 @@ class LexicalScores:
 class LexicalIndex:
     """The postings of one snapshot. Immutable; `extended` shares what it can with its predecessor."""
 
-    ARRAYS: ClassVar = ("term", "row", "count", "starts", "rows", "counts", "size", "frequencies")
+    ARRAYS: ClassVar = ("term", "document", "count", "starts", "documents", "counts", "size", "frequencies")
     __slots__ = ("_inverted", "frequencies", "live_count", "live_length", "postings", "vocabulary")
 
     def __init__(
@@ -74,19 +74,13 @@ class LexicalIndex:
     ) -> None:
         self.vocabulary, self.postings = vocabulary, postings
         self.frequencies, self.live_count, self.live_length = frequencies, live_count, live_length
-        stale = inverted is None or len(postings) - inverted.size > max(
-            _TAIL_MIN, _TAIL_SHARE * inverted.size
-        )
+        stale = inverted is None or len(postings) - inverted.size > max(_TAIL_MIN, _TAIL_SHARE * inverted.size)
         self._inverted = _Inverted.of(postings, len(vocabulary)) if inverted is None or stale else inverted
 
     @classmethod
     def empty(cls) -> LexicalIndex:
         """An index of nothing."""
-        columns = {
-            "term": np.zeros(0, np.int32),
-            "row": np.zeros(0, np.int32),
-            "count": np.zeros(0, np.int32),
-        }
+        columns = {name: np.zeros(0, np.int32) for name in ("term", "document", "count")}
         return cls(Interner(), GrowTable(columns), np.zeros(0, np.int64), 0, 0)
 
     def arrays(self) -> dict[str, Column]:
@@ -94,7 +88,12 @@ class LexicalIndex:
         columns = {name: self.postings[name] for name in self.postings.names}
         inverted = self._inverted
         sizes = np.asarray([inverted.size], np.int64)
-        more = {"starts": inverted.starts, "rows": inverted.rows, "counts": inverted.counts, "size": sizes}
+        more = {
+            "starts": inverted.starts,
+            "documents": inverted.documents,
+            "counts": inverted.counts,
+            "size": sizes,
+        }
         return {**columns, **more, "frequencies": self.frequencies}
 
     @classmethod
@@ -102,8 +101,9 @@ class LexicalIndex:
         cls, vocabulary: Interner, arrays: Mapping[str, Column], live_count: int, live_length: int
     ) -> LexicalIndex:
         """The index that gave these arrays."""
-        postings = GrowTable({name: arrays[name] for name in ("term", "row", "count")})
-        inverted = _Inverted(int(arrays["size"][0]), arrays["starts"], arrays["rows"], arrays["counts"])
+        postings = GrowTable({name: arrays[name] for name in ("term", "document", "count")})
+        size, starts = int(arrays["size"][0]), arrays["starts"]
+        inverted = _Inverted(size, starts, arrays["documents"], arrays["counts"])
         return cls(vocabulary, postings, arrays["frequencies"], live_count, live_length, inverted)
 
     @property
@@ -112,52 +112,44 @@ class LexicalIndex:
         return self.vocabulary.nbytes + self.postings.nbytes + self.frequencies.nbytes + self._inverted.nbytes
 
     def extended(
-        self, first_row: int, documents: Sequence[Sequence[str]], dead: Sequence[slice], dead_length: int
+        self, first: int, documents: Sequence[Sequence[str]], dead: Sequence[slice], dead_lengths: Ints
     ) -> tuple[LexicalIndex, Ints]:
-        """With documents appended as rows first_row, first_row + 1 …, and others dead.
+        """With documents first, first + 1 … appended, and others dead.
 
         Args:
             documents: terms of each document, with repetition.
-            dead: where the postings of each dying row lie.
-            dead_length: sum of their lengths in terms.
+            dead: where the postings of each dying document lie.
+            dead_lengths: how many terms each of those has.
 
         Returns:
-            The index, and for each document the end of its postings.
+            The index, and for each new document the end of its postings.
         """
         terms: list[int] = []
-        rows: list[int] = []
+        owners: list[int] = []
         counts: list[int] = []
         ends: list[int] = []
         add = self.vocabulary.add
-        for row, document in enumerate(documents, first_row):
-            for term, count in Counter(document).items():
-                terms.append(add(term))
-                rows.append(row)
-                counts.append(count)
+        for number, document in enumerate(documents, first):
+            tally = Counter(document)
+            terms.extend(map(add, tally))
+            owners.extend([number] * len(tally))
+            counts.extend(tally.values())
             ends.append(len(self.postings) + len(terms))
         frequencies = np.zeros(max(len(self.vocabulary), len(self.frequencies)), np.int64)
         frequencies[: len(self.frequencies)] = self.frequencies
         for place in dead:
             frequencies[self.postings["term"][place]] -= 1
         frequencies += np.bincount(np.asarray(terms, np.int64), minlength=len(frequencies))
-        postings = self.postings.extended(
-            {"term": np.asarray(terms), "row": np.asarray(rows), "count": np.asarray(counts)}
-        )
+        columns = {"term": np.asarray(terms), "document": np.asarray(owners), "count": np.asarray(counts)}
         index = LexicalIndex(
             self.vocabulary,
-            postings,
+            self.postings.extended(columns),
             frequencies,
             self.live_count + len(documents) - len(dead),
-            self.live_length + sum(map(len, documents)) - dead_length,
+            self.live_length + sum(map(len, documents)) - int(dead_lengths.sum()),
             self._inverted,
         )
         return index, np.asarray(ends, np.int64)
-
-    def numbers(self, terms: Sequence[str]) -> Ints:
-        """The numbers of those terms that this snapshot's vocabulary has, in order."""
-        known = len(self.frequencies)
-        found = (self.vocabulary.find(term) for term in terms)
-        return np.asarray([number for number in found if 0 <= number < known], np.int64)
 
     def idf(self, terms: Ints) -> Floats:
         """ln(1 + (N - df + 0.5) / (df + 0.5)) of known terms (never negative)."""
@@ -165,65 +157,84 @@ class LexicalIndex:
         result: Floats = np.log1p((self.live_count - frequency + 0.5) / (frequency + 0.5))
         return result
 
-    def scores(self, terms: Sequence[str], lengths: Column, *, k1: float = K1, b: float = B) -> LexicalScores:
-        """BM25 of all rows for a query's distinct terms; dead rows get meaningless values.
+    def scores(
+        self, terms: Sequence[str], lengths: Column, *, k1: float = K1, b: float = B, repeats: float = 0.0
+    ) -> LexicalScores:
+        """BM25 of all documents for a query; dead documents get meaningless values.
 
         Args:
-            lengths: terms in each row's document, shape (rows,).
+            terms: the query's terms; a term that comes n times weighs n ** `repeats`.
+            lengths: number of terms in each document, shape (documents,).
         """
-        numbers = self.numbers(terms)
-        weights = self.idf(numbers)
-        unseen = (len(terms) - len(numbers)) * float(np.log1p((self.live_count + 0.5) / 0.5))
+        tally = Counter(terms)
+        importance = np.fromiter(tally.values(), np.float64, len(tally)) ** repeats
+        numbers = np.fromiter(map(self.vocabulary.find, tally), np.int64, len(tally))
+        # A term that only a younger snapshot knows is as unheard of here as one that nobody knows.
+        known = (numbers >= 0) & (numbers < len(self.frequencies))
+        unseen = float(importance[~known].sum()) * float(np.log1p((self.live_count + 0.5) / 0.5))
+        numbers = numbers[known]
+        weights = self.idf(numbers) * importance[known]
         ideal = (k1 + 1) * (float(weights.sum()) + unseen)
-        rows, counts, weight = self._matching(numbers, weights)
-        if len(rows) == 0:
+        documents, counts, weight = self._matching(numbers, weights)
+        if len(documents) == 0:
             return LexicalScores(np.zeros(len(lengths)), ideal)
         average = self.live_length / self.live_count if self.live_count else 1.0
-        norm = k1 * (1 - b + b * lengths[rows] / (average or 1.0))
+        norm = k1 * (1 - b + b * lengths[documents] / (average or 1.0))
         parts = weight * counts * (k1 + 1) / (counts + norm)
         # Summing in another order moves the last bits; rounding keeps equal documents equal on all replicas.
-        return LexicalScores(np.round(np.bincount(rows, parts, minlength=len(lengths)), 9), ideal)
+        return LexicalScores(np.round(np.bincount(documents, parts, minlength=len(lengths)), 9), ideal)
 
     def _matching(self, numbers: Ints, weights: Floats) -> tuple[Column, Column, Floats]:
-        """Rows, term counts and term weights of every posting of these terms."""
+        """Documents, term counts and term weights of every posting of these terms."""
         inverted = self._inverted
-        rows: list[Column] = []
-        counts: list[Column] = []
-        sizes: list[int] = []
-        for number in numbers:
-            if number + 1 < len(inverted.starts):
-                place = slice(inverted.starts[number], inverted.starts[number + 1])
-                rows.append(inverted.rows[place])
-                counts.append(inverted.counts[place])
-                sizes.append(len(rows[-1]))
-            else:
-                sizes.append(0)
-        weight = [np.repeat(weights, sizes)]
+        # Terms younger than the inverted part are only in the tail.
+        old = numbers[numbers + 1 < len(inverted.starts)]
+        places = [slice(inverted.starts[n], inverted.starts[n + 1]) for n in old]
+        documents = [inverted.documents[place] for place in places]
+        counts = [inverted.counts[place] for place in places]
+        weight = [np.repeat(weights[numbers + 1 < len(inverted.starts)], [len(part) for part in documents])]
         if len(self.postings) > inverted.size and len(numbers):
             by_term = np.zeros(len(self.vocabulary))
             by_term[numbers] = weights
             tail = by_term[self.postings["term"][inverted.size :]]
             hits = np.flatnonzero(tail)
-            rows.append(self.postings["row"][inverted.size :][hits])
+            documents.append(self.postings["document"][inverted.size :][hits])
             counts.append(self.postings["count"][inverted.size :][hits])
             weight.append(tail[hits])
-        if not rows:
+        if not documents:
             nothing = np.zeros(0, np.int32)
             return nothing, nothing, np.zeros(0)
-        return np.concatenate(rows), np.concatenate(counts), np.concatenate(weight)
+        return np.concatenate(documents), np.concatenate(counts), np.concatenate(weight)
 
     def compacted(self, live: Mask, places: Ints) -> LexicalIndex:
-        """An index of its own with only live rows' postings and terms.
+        """An index of its own with only live documents' postings and terms.
 
         Args:
-            live: which rows live, shape (rows,).
-            places: the new number of each live row, shape (rows,).
+            live: which documents live, shape (documents,).
+            places: the new number of each live document, shape (documents,).
         """
-        kept = live[self.postings["row"]]
-        postings = self.postings.taken(kept)
+        postings = self.postings.taken(live[self.postings["document"]])
         used, terms = np.unique(postings["term"], return_inverse=True)
         vocabulary = Interner(self.vocabulary.string(int(number)) for number in used)
-        columns = {"term": terms.astype(np.int32), "row": places[postings["row"]].astype(np.int32)}
-        table = GrowTable({**columns, "count": np.array(postings["count"])})
+        columns = {
+            "term": terms.astype(np.int32),
+            "document": places[postings["document"]].astype(np.int32),
+            "count": np.array(postings["count"]),
+        }
         frequencies = np.bincount(terms, minlength=len(vocabulary))
-        return LexicalIndex(vocabulary, table, frequencies, self.live_count, self.live_length)
+        return LexicalIndex(vocabulary, GrowTable(columns), frequencies, self.live_count, self.live_length)
+
+
+def best_of_documents(scores: Floats, owners: Column, rows: int) -> Floats:
+    """The best document's score of each row; 0 for rows without documents.
+
+    Args:
+        scores: shape (documents,).
+        owners: the row of each document, ascending.
+        rows: how many rows there are.
+    """
+    best = np.zeros(rows)
+    if len(scores):
+        starts = np.flatnonzero(np.diff(owners, prepend=-1))
+        best[owners[starts]] = np.maximum.reduceat(scores, starts)
+    return best

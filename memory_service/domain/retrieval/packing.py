@@ -42,12 +42,14 @@ def pack(snapshot: OwnerSnapshot) -> bytes:
     arrays: dict[str, Column] = {f"rows.{name}": snapshot.rows[name] for name in ROW_COLUMNS}
     arrays["fragments.row"] = snapshot.fragments["row"]
     arrays["fragments.vector"] = snapshot.fragments["vector"].astype(np.float16)
-    for name, table in (("tags", snapshot.tags), ("names", snapshot.names.terms)):
+    tables = {"tags": snapshot.tags, "documents": snapshot.documents, "names": snapshot.names.terms}
+    for name, table in tables.items():
         arrays |= {f"{name}.{column}": table[column] for column in table.names}
     arrays |= {f"lexical.{name}": array for name, array in snapshot.lexical.arrays().items()}
     arrays |= {"name_sizes": snapshot.names.sizes, "head_ends": ends}
     arrays |= {"heads": np.frombuffer(blob, np.uint8), "live": snapshot.live}
     arrays["strings"] = _packed_strings(snapshot.strings)
+    arrays["name_vocabulary"] = _packed_strings(snapshot.names.vocabulary)
     arrays["vocabulary"] = _packed_strings(snapshot.lexical.vocabulary)
     places, payload = _laid_out(arrays)
     header = json.dumps(
@@ -147,9 +149,14 @@ def _assembled(header: Mapping[str, Any], arrays: _Arrays) -> OwnerSnapshot:
         VectorClock(counters),
         header["model_id"],
         header["dimension"],
-        {"rows": rows, "fragments": GrowTable(fragments), "tags": arrays.table("tags")},
+        {
+            "rows": rows,
+            "fragments": GrowTable(fragments),
+            "tags": arrays.table("tags"),
+            "documents": arrays.table("documents"),
+        },
         lexical,
-        NameIndex(arrays.table("names"), arrays["name_sizes"]),
+        NameIndex(arrays.strings("name_vocabulary"), arrays.table("names"), arrays["name_sizes"]),
         arrays.strings("strings"),
         HeadTable([None] * len(rows), arrays["heads"].tobytes(), arrays["head_ends"]),
         arrays["live"],

@@ -13,6 +13,7 @@ import numpy as np
 
 from memory_service.domain.retrieval.columns import ABSENT, Column, Floats, GrowTable, Interner, Ints, Mask
 from memory_service.domain.text.analysis import analyse
+from memory_service.domain.vocabulary import Vocabulary
 
 _NOT_ANALYSED: Final = -1
 NAME_FIELDS: Final = ("subject", "predicate", "topic")
@@ -22,29 +23,29 @@ class NameIndex:
     """Terms of the names in use. Immutable.
 
     Attributes:
+        vocabulary: the terms of names.
         terms: (name, term) pairs, each name's distinct terms; numbers of the snapshot's string table and of
-            its lexical vocabulary.
+            `vocabulary`.
         sizes: number of distinct terms by name, -1 for strings that are no names.
     """
 
-    __slots__ = ("sizes", "terms")
+    __slots__ = ("sizes", "terms", "vocabulary")
 
-    def __init__(self, terms: GrowTable, sizes: Ints) -> None:
-        self.terms, self.sizes = terms, sizes
+    def __init__(self, vocabulary: Interner, terms: GrowTable, sizes: Ints) -> None:
+        self.vocabulary, self.terms, self.sizes = vocabulary, terms, sizes
 
     @classmethod
     def empty(cls) -> NameIndex:
         """An index of no names."""
-        return cls(
-            GrowTable({"name": np.zeros(0, np.int32), "term": np.zeros(0, np.int32)}), np.zeros(0, np.int64)
-        )
+        columns = {"name": np.zeros(0, np.int32), "term": np.zeros(0, np.int32)}
+        return cls(Interner(), GrowTable(columns), np.zeros(0, np.int64))
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self.terms.nbytes + self.sizes.nbytes
+        return self.vocabulary.nbytes + self.terms.nbytes + self.sizes.nbytes
 
-    def extended(self, names: Iterable[int], strings: Interner, vocabulary: Interner) -> NameIndex:
+    def extended(self, names: Iterable[int], strings: Interner) -> NameIndex:
         """With these names' terms, where they are not yet known."""
         sizes = np.full(max(len(strings), len(self.sizes)), _NOT_ANALYSED, np.int64)
         sizes[: len(self.sizes)] = self.sizes
@@ -53,32 +54,51 @@ class NameIndex:
         for name in names:
             if name == ABSENT or sizes[name] != _NOT_ANALYSED:
                 continue
-            # `tech_stack` and `user:home` are words joined by marks that a query would not write.
-            words = strings.string(name).replace("_", " ").replace(":", " ")
-            numbers = [vocabulary.add(term) for term in dict.fromkeys(analyse(words))]
+            terms_of_name = dict.fromkeys(analyse(_words(strings.string(name))))
+            numbers = [self.vocabulary.add(term) for term in terms_of_name]
             sizes[name] = len(numbers)
             owners.extend([name] * len(numbers))
             terms.extend(numbers)
         table = self.terms.extended({"name": np.asarray(owners), "term": np.asarray(terms)})
-        return NameIndex(table, sizes)
+        return NameIndex(self.vocabulary, table, sizes)
 
-    def mentioned(self, query: Ints, vocabulary_size: int) -> Mask:
-        """Which strings the query names, shape (strings known here,).
-
-        Args:
-            query: the query's distinct terms as vocabulary numbers.
-        """
-        asked = np.zeros(vocabulary_size, np.bool_)
-        asked[query] = True
+    def mentioned(self, query: Iterable[str]) -> Mask:
+        """Which strings the query (its terms) names, shape (strings known here,)."""
+        asked = np.zeros(len(self.vocabulary) + 1, np.bool_)
+        # Unknown terms (-1) fall on the last place, which no name has.
+        asked[[self.vocabulary.find(term) for term in query]] = True
+        asked[-1] = False
         met = self.terms["name"][asked[self.terms["term"]]]
         found = np.bincount(met, minlength=len(self.sizes)) == self.sizes
         result: Mask = found & (self.sizes > 0)
         return result
 
 
-def name_scores(
-    mentioned: Mask, sizes: Ints, columns: Iterable[Column], tags: GrowTable, live: Mask
-) -> Floats:
+class Aliases:
+    """Which predicates a query names by another of their names (C8); a Chinese alias finds an English predicate."""
+
+    __slots__ = ("_named",)
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        named: dict[frozenset[str], set[str]] = {}
+        for predicate in vocabulary.predicates.values():
+            for name in (predicate.name, *predicate.aliases):
+                named.setdefault(frozenset(analyse(_words(name))), set()).add(predicate.name)
+        named.pop(frozenset(), None)
+        self._named = [(terms, sorted(predicates)) for terms, predicates in named.items()]
+
+    def named(self, query: Iterable[str]) -> list[str]:
+        """The predicates that the query (its terms) names."""
+        asked = frozenset(query)
+        return [predicate for terms, predicates in self._named if terms <= asked for predicate in predicates]
+
+
+def _words(name: str) -> str:
+    """`tech_stack` and `user:home` are words joined by marks that a query would not write."""
+    return name.replace("_", " ").replace(":", " ")
+
+
+def name_scores(mentioned: Mask, sizes: Ints, columns: Iterable[Column], tags: GrowTable, live: Mask) -> Floats:
     """How much of what each memory is about the query names; 0 for nothing.
 
     Args:

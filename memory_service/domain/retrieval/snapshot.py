@@ -70,8 +70,7 @@ ROW_COLUMNS: Final[Mapping[str, DTypeLike]] = {
     "expires_at": np.int64,
     **dict.fromkeys(STRING_COLUMNS, np.int32),
     "head_bytes": np.int32,
-    "length": np.int32,
-    "postings_end": np.int64,
+    "documents_end": np.int64,
 }
 """Columns of a memory. Times in microseconds (see `times`), strings as numbers of the string table."""
 
@@ -88,7 +87,9 @@ class OwnerSnapshot:
         revision, clock: the owner's at this snapshot.
         model_id, dimension: of the vectors; vectors of another model must not be compared with them.
         rows: the columns in `ROW_COLUMNS`.
-        fragments: columns `row` (ascending) and `vector` (float32, shape (fragments, dimension)).
+        documents: what BM25 counts: columns `row` (ascending), `length` (in terms), `postings_end`.
+        fragments: columns `row` (ascending) and `vector` (float32, shape (fragments, dimension)), only of
+            fragments that have a vector of the model.
         tags: columns `row` and `tag`.
         strings: the strings that the string columns and tags number.
         live: shape (rows,).
@@ -109,6 +110,7 @@ class OwnerSnapshot:
     ) -> None:
         self.revision, self.clock, self.model_id, self.dimension = revision, clock, model_id, dimension
         self.rows, self.fragments, self.tags = tables["rows"], tables["fragments"], tables["tags"]
+        self.documents = tables["documents"]
         self.lexical, self.names, self.strings, self.heads, self.live = lexical, names, strings, heads, live
 
     @classmethod
@@ -126,10 +128,15 @@ class OwnerSnapshot:
     def _empty(cls, revision: Revision, clock: VectorClock, model_id: str, dimension: int) -> OwnerSnapshot:
         tables = {
             "rows": GrowTable({name: np.zeros(0, dtype) for name, dtype in ROW_COLUMNS.items()}),
-            "fragments": GrowTable(
-                {"row": np.zeros(0, np.int32), "vector": np.zeros((0, dimension), np.float32)}
-            ),
+            "fragments": GrowTable({"row": np.zeros(0, np.int32), "vector": np.zeros((0, dimension), np.float32)}),
             "tags": GrowTable({"row": np.zeros(0, np.int32), "tag": np.zeros(0, np.int32)}),
+            "documents": GrowTable(
+                {
+                    "row": np.zeros(0, np.int32),
+                    "length": np.zeros(0, np.int32),
+                    "postings_end": np.zeros(0, np.int64),
+                }
+            ),
         }
         return cls(
             revision,
@@ -163,19 +170,13 @@ class OwnerSnapshot:
     def _appended(self, delta: SearchRows, dead: Sequence[int]) -> OwnerSnapshot:
         first = len(self.rows)
         heads = [row.head for row in delta.rows]
-        documents = [[term for f in row.fragments for term in f.terms] for row in delta.rows]
-        dead_length = int(self.rows["length"][list(dead)].sum()) if dead else 0
-        lexical, ends = self.lexical.extended(
-            first, documents, [self._postings_of(row) for row in dead], dead_length
-        )
         columns = _row_columns(heads, self.strings)
-        columns["length"] = np.asarray([len(document) for document in documents], np.int32)
-        columns["postings_end"] = ends
-        tag_rows = [
-            (row, self.strings.add(tag)) for row, h in enumerate(heads, first) for tag in h.current.tags
-        ]
-        tag_columns = np.asarray(tag_rows, np.int32).reshape(-1, 2)
-        names = [columns[field] for field in NAME_FIELDS] + [tag_columns[:, 1]]
+        pieces = [len(row.fragments) for row in delta.rows]
+        columns["documents_end"] = len(self.documents) + np.cumsum(pieces, dtype=np.int64)
+        lexical, documents = self._with_documents(delta.rows, first, dead)
+        tagged = [(row, self.strings.add(tag)) for row, h in enumerate(heads, first) for tag in h.current.tags]
+        tag_columns = np.asarray(tagged, np.int32).reshape(-1, 2)
+        names = np.concatenate([*(columns[field] for field in NAME_FIELDS), tag_columns[:, 1]])
         live = np.ones(first + len(heads), np.bool_)
         live[:first] = self.live
         live[list(dead)] = False
@@ -188,9 +189,10 @@ class OwnerSnapshot:
                 "rows": self.rows.extended(columns),
                 "fragments": self.fragments.extended(self._fragment_columns(delta.rows, first)),
                 "tags": self.tags.extended({"row": tag_columns[:, 0], "tag": tag_columns[:, 1]}),
+                "documents": documents,
             },
             lexical,
-            self.names.extended(np.unique(np.concatenate(names)).tolist(), self.strings, lexical.vocabulary),
+            self.names.extended(np.unique(names).tolist(), self.strings),
             self.strings,
             self.heads.extended(heads, dead),
             live,
@@ -202,9 +204,25 @@ class OwnerSnapshot:
         snapshot.row_of = row_of
         return snapshot
 
-    def _postings_of(self, row: int) -> slice:
-        ends = self.rows["postings_end"]
-        return slice(int(ends[row - 1]) if row else 0, int(ends[row]))
+    def _with_documents(
+        self, rows: Sequence[SearchRow], first: int, dead: Sequence[int]
+    ) -> tuple[LexicalIndex, GrowTable]:
+        owners = [number for number, row in enumerate(rows, first) for _ in row.fragments]
+        documents = [fragment.terms for row in rows for fragment in row.fragments]
+        dying = [number for row in dead for number in self._documents_of(row)]
+        ends = self.documents["postings_end"]
+        lexical, new_ends = self.lexical.extended(
+            len(self.documents),
+            documents,
+            [slice(int(ends[number - 1]) if number else 0, int(ends[number])) for number in dying],
+            self.documents["length"][dying],
+        )
+        columns = {"row": np.asarray(owners), "length": np.asarray([len(terms) for terms in documents])}
+        return lexical, self.documents.extended({**columns, "postings_end": new_ends})
+
+    def _documents_of(self, row: int) -> range:
+        ends = self.rows["documents_end"]
+        return range(int(ends[row - 1]) if row else 0, int(ends[row]))
 
     def _fragment_columns(self, rows: Sequence[SearchRow], first: int) -> dict[str, Column]:
         owners: list[int] = []
@@ -246,7 +264,7 @@ class OwnerSnapshot:
         return self._with(rows=rows, heads=self.heads.replaced(heads))
 
     def _with(self, *, rows: GrowTable, heads: HeadTable) -> OwnerSnapshot:
-        tables = {"rows": rows, "fragments": self.fragments, "tags": self.tags}
+        tables = {"rows": rows, "fragments": self.fragments, "tags": self.tags, "documents": self.documents}
         return OwnerSnapshot(
             self.revision,
             self.clock,
@@ -265,38 +283,44 @@ class OwnerSnapshot:
         kept = np.flatnonzero(self.live)
         places = np.full(len(self.live), ABSENT, np.int64)
         places[kept] = np.arange(len(kept))
-        lexical = self.lexical.compacted(self.live, places)
+        lexical, documents = self._compacted_documents(places)
         columns = {name: self.rows[name][kept] for name in self.rows.names}
-        ends = np.diff(self.rows["postings_end"], prepend=0)[kept]
-        columns["postings_end"] = np.cumsum(ends)
-        live_tags = self.live[self.tags["row"]]
-        tags = self.tags["tag"][live_tags]
-        used = np.unique(np.concatenate([tags, *(columns[name] for name in STRING_COLUMNS)]))
+        columns["documents_end"] = np.cumsum(np.diff(self.rows["documents_end"], prepend=0)[kept])
+        tags = self.tags.taken(self.live[self.tags["row"]])
+        fragments = self.fragments.taken(self.live[self.fragments["row"]])
+        used = np.unique(np.concatenate([tags["tag"], *(columns[name] for name in STRING_COLUMNS)]))
         used = used[used != ABSENT]
         numbers = np.full(len(self.strings) + 1, ABSENT, np.int32)
         numbers[used] = np.arange(len(used))
         for name in STRING_COLUMNS:
             columns[name] = numbers[columns[name]]
         strings = Interner(self.strings.string(int(number)) for number in used)
-        tag_columns = {"row": places[self.tags["row"][live_tags]].astype(np.int32), "tag": numbers[tags]}
-        live_fragments = self.live[self.fragments["row"]]
-        fragments = {
-            "row": places[self.fragments["row"][live_fragments]].astype(np.int32),
-            "vector": self.fragments["vector"][live_fragments],
-        }
-        names = np.unique(np.concatenate([tag_columns["tag"], *(columns[name] for name in NAME_FIELDS)]))
+        tags = tags.replaced("tag", numbers[tags["tag"]])
+        names = np.unique(np.concatenate([tags["tag"], *(columns[name] for name in NAME_FIELDS)]))
         return OwnerSnapshot(
             self.revision,
             self.clock,
             self.model_id,
             self.dimension,
-            {"rows": GrowTable(columns), "fragments": GrowTable(fragments), "tags": GrowTable(tag_columns)},
+            {
+                "rows": GrowTable(columns),
+                "fragments": _renumbered(fragments, places),
+                "tags": _renumbered(tags, places),
+                "documents": documents,
+            },
             lexical,
-            NameIndex.empty().extended(names.tolist(), strings, lexical.vocabulary),
+            NameIndex.empty().extended(names.tolist(), strings),
             strings,
             self.heads.taken(kept.tolist()),
             np.ones(len(kept), np.bool_),
         )
+
+    def _compacted_documents(self, places: Ints) -> tuple[LexicalIndex, GrowTable]:
+        live = self.live[self.documents["row"]]
+        numbers = np.where(live, np.cumsum(live) - 1, ABSENT)
+        sizes = np.diff(self.documents["postings_end"], prepend=0)[live]
+        documents = self.documents.taken(live).replaced("postings_end", np.cumsum(sizes))
+        return self.lexical.compacted(live, numbers), _renumbered(documents, places)
 
     def pack(self) -> bytes:
         """The snapshot as bytes for the shared cache; see `packing`."""
@@ -346,15 +370,38 @@ class OwnerSnapshot:
         return owners[starts].astype(np.int64), starts
 
     @cached_property
+    def session_neighbours(self) -> tuple[Ints, Ints]:
+        """The rows said just before and just after each row in its session, ABSENT for none; shape (rows,).
+
+        Only memories as they were said have neighbours; statements drawn from them (with a predicate) do not.
+        """
+        before = np.full(len(self.live), ABSENT, np.int64)
+        after = np.full(len(self.live), ABSENT, np.int64)
+        said = (self.rows["session"] != ABSENT) & (self.rows["predicate"] == ABSENT)
+        rows = np.flatnonzero(self.live & said)
+        keys = ("id_low", "id_high", "created_at", "said_at", "session")
+        rows = rows[np.lexsort([self.rows[key][rows] for key in keys])]
+        sessions = self.rows["session"][rows]
+        joined = sessions[1:] == sessions[:-1]
+        after[rows[:-1][joined]] = rows[1:][joined]
+        before[rows[1:][joined]] = rows[:-1][joined]
+        return before, after
+
+    @cached_property
     def nbytes(self) -> int:
         """About how many bytes this snapshot keeps alive, Python objects included (a little high).
 
         Heads that are still packed count as both bytes and objects, since recalls will make objects of them.
         """
-        arrays = self.rows.nbytes + self.fragments.nbytes + self.tags.nbytes + self.live.nbytes
+        tables = (self.rows, self.fragments, self.tags, self.documents)
+        arrays = sum(table.nbytes for table in tables) + self.live.nbytes
         objects = int(self.rows["head_bytes"][self.live].sum()) + self.heads.packed_nbytes
         index = self.lexical.nbytes + self.names.nbytes + self.strings.nbytes
         return arrays + objects + index + _ID_ENTRY_BYTES * len(self)
+
+
+def _renumbered(table: GrowTable, places: Ints) -> GrowTable:
+    return table.replaced("row", places[table["row"]].astype(np.int32))
 
 
 def row_ids(rows: GrowTable, numbers: NDArray[np.int64]) -> Iterable[Any]:
@@ -364,13 +411,11 @@ def row_ids(rows: GrowTable, numbers: NDArray[np.int64]) -> Iterable[Any]:
 
 
 def _row_columns(heads: Sequence[MemoryHead], strings: Interner) -> dict[str, Column]:
-    """The columns of these heads, apart from `length` and `postings_end`."""
+    """The columns of these heads, apart from `documents_end`."""
     values = [_row_values(head, strings) for head in heads]
-    names = [name for name in ROW_COLUMNS if name not in ("length", "postings_end")]
+    names = [name for name in ROW_COLUMNS if name != "documents_end"]
     by_column = zip(*values, strict=True) if values else [()] * len(names)
-    return {
-        name: np.asarray(column, ROW_COLUMNS[name]) for name, column in zip(names, by_column, strict=True)
-    }
+    return {name: np.asarray(column, ROW_COLUMNS[name]) for name, column in zip(names, by_column, strict=True)}
 
 
 def _row_values(head: MemoryHead, strings: Interner) -> tuple[Any, ...]:

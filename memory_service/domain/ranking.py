@@ -1,0 +1,308 @@
+"""From relevance to the order of an answer: named profiles, explained scores, places by kind (E12, E16, P7).
+
+The default profile is E12's sum: 0.5 semantic + 0.3 freshness + 0.2 importance, importance being
+min(1, log1p(accesses) / 5). Only the most relevant 2 x limit memories are scored at all (C7): age and use order
+what is relevant, they never bring in what is not. The long-term bonus (E16) is multiplied by the semantic part:
+a long-term memory counts 30% more relevant than a candidate of the same wording, and an irrelevant one gains
+nothing, however settled it is. (As a flat +0.15 it would outweigh a semantic lead of 0.30.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from math import floor
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from memory_service.domain.decay import DEFAULT_DECAY, DecayPolicy
+from memory_service.domain.memory import Kind, Tier
+from memory_service.domain.retrieval.columns import Floats, Ints
+from memory_service.domain.retrieval.dense import NO_VECTOR
+from memory_service.domain.retrieval.fusion import (
+    CandidateLists,
+    Fusion,
+    ranks,
+    reciprocal_ranks,
+    relevance,
+)
+from memory_service.domain.retrieval.snapshot import KIND_CODE, TIER_CODE, OwnerSnapshot
+from memory_service.domain.retrieval.times import microseconds
+
+_DECIMALS: Final = 6
+_IMPORTANCE_SCALE: Final = 5.0
+_SUPPORT_SHARE: Final = 0.1
+_LASTING_KINDS: Final = frozenset({Kind.PREFERENCE, Kind.PROFILE, Kind.CONSTRAINT})
+
+
+class Combination(StrEnum):
+    """How the parts make the final score."""
+
+    SUM = "sum"
+    PRODUCT = "product"
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Places kept for long-term memories of some kinds (E16).
+
+    Attributes:
+        share: of the limit, rounded down: below 1 / share places relevance alone decides.
+        relevance_min: a kept place is only for a memory at least this relevant, as a share of the best one.
+    """
+
+    kinds: frozenset[Kind] = _LASTING_KINDS
+    share: float = 0.1
+    relevance_min: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class RankingProfile:
+    """A named way to order an answer (C15).
+
+    Attributes:
+        combination: SUM: E12 plus the tier bonus. PRODUCT: P7, fused x decay x confidence x support.
+        tier_bonus: what a long-term memory gets on top, times its semantic part (SUM only).
+        over_fetch: how many times the limit is scored.
+        caller_importance: the writer's own importance counts where it is more than what use has given.
+            Off by default, which leaves E12's formula exactly as it is.
+    """
+
+    name: str
+    combination: Combination = Combination.SUM
+    semantic_weight: float = 0.5
+    freshness_weight: float = 0.3
+    importance_weight: float = 0.2
+    tier_bonus: float = 0.15
+    over_fetch: int = 2
+    caller_importance: bool = False
+    fusion: Fusion = field(default_factory=Fusion)
+    decay: DecayPolicy = DEFAULT_DECAY
+    quotas: tuple[Quota, ...] = (Quota(),)
+
+
+DEFAULT_PROFILE: Final = RankingProfile("default")
+ADOPTED_PROFILE: Final = RankingProfile("adopted", combination=Combination.PRODUCT)
+RELEVANCE_PROFILE: Final = RankingProfile(
+    "relevance", semantic_weight=1.0, freshness_weight=0.0, importance_weight=0.0, tier_bonus=0.0, quotas=()
+)
+PROFILES: Final[Mapping[str, RankingProfile]] = MappingProxyType(
+    {profile.name: profile for profile in (DEFAULT_PROFILE, ADOPTED_PROFILE, RELEVANCE_PROFILE)}
+)
+"""`default` (E12), `adopted` (P7), and `relevance`: relevance alone, for measuring the other two against."""
+
+
+def profiles_with(decay: DecayPolicy) -> Mapping[str, RankingProfile]:
+    """The profiles by name, fading by `decay`."""
+    return MappingProxyType({name: replace(profile, decay=decay) for name, profile in PROFILES.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBreakdown:
+    """Why a memory stands where it stands. None: that list did not run, or did not find it.
+
+    With SUM, final = semantic_weight * semantic + freshness_weight * freshness + importance_weight * importance
+    + tier_bonus; with PRODUCT, final = semantic * freshness * confidence * support.
+
+    Attributes:
+        cosine, bm25, names: what each list gave.
+        cosine_rank, bm25_rank, names_rank: its place in each list among all that the filter lets through.
+        rrf: the reciprocal ranks summed, whatever the fusion in force.
+        semantic: relevance 0..1 as fused; 1 for all when there was no query.
+        tier_bonus: as added, i.e. after multiplication with `semantic`.
+    """
+
+    cosine: float | None
+    bm25: float | None
+    names: float | None
+    cosine_rank: int | None
+    bm25_rank: int | None
+    names_rank: int | None
+    rrf: float
+    semantic: float
+    freshness: float
+    importance: float
+    confidence: float
+    support: float
+    tier_bonus: float
+    final: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A row of the snapshot in its place; `reserved` when a quota put it among the answer."""
+
+    row: int
+    score: ScoreBreakdown
+    reserved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The parts of the scores of some rows, each of shape (rows,)."""
+
+    semantic: Floats
+    freshness: Floats
+    importance: Floats
+    confidence: Floats
+    support: Floats
+    bonus: Floats
+    final: Floats
+
+
+def rank(
+    snapshot: OwnerSnapshot,
+    rows: Ints,
+    lists: CandidateLists,
+    *,
+    now: datetime,
+    limit: int,
+    profile: RankingProfile = DEFAULT_PROFILE,
+) -> list[Ranked]:
+    """The best `limit` of `rows`, best first; fewer only when there are fewer.
+
+    Deterministic: equal scores are ordered by newer creation, then by id. Rows' order in the snapshot, and so
+    its history, plays no part.
+
+    Args:
+        rows: live rows that may be answered, shape (memories,).
+        lists: of the same memories in the same order.
+        now: the time that freshness is about.
+    """
+    semantic = relevance(lists, len(rows), profile.fusion)
+    pool = _most_relevant(semantic, limit * profile.over_fetch)
+    parts = _score(snapshot, rows[pool], semantic[pool], now, profile)
+    order = _ordered(snapshot, rows[pool], parts.final)
+    chosen, reserved = _with_quotas(snapshot, rows[pool], parts, order, limit, profile.quotas)
+    places = pool[chosen]
+    explained = _explained(lists, places, chosen, parts, len(rows), profile.fusion)
+    return [
+        Ranked(int(rows[place]), score, int(position) in reserved)
+        for place, position, score in zip(places, chosen, explained, strict=True)
+    ]
+
+
+def _most_relevant(semantic: Floats, count: int) -> Ints:
+    """Places of the `count` most relevant, with all that are as relevant as the last of them."""
+    if len(semantic) <= count:
+        return np.arange(len(semantic))
+    least = np.partition(semantic, len(semantic) - count)[len(semantic) - count]
+    return np.flatnonzero(semantic >= least)
+
+
+def _score(snapshot: OwnerSnapshot, rows: Ints, semantic: Floats, now: datetime, profile: RankingProfile) -> _Parts:
+    freshness = freshness_of(snapshot, rows, now, profile.decay)
+    importance = np.minimum(1.0, np.log1p(snapshot.rows["access_count"][rows]) / _IMPORTANCE_SCALE)
+    if profile.caller_importance:
+        importance = np.maximum(importance, snapshot.rows["importance"][rows])
+    confidence = snapshot.rows["confidence"][rows]
+    support = 1.0 + _SUPPORT_SHARE * np.log1p(snapshot.rows["adopted_count"][rows])
+    if profile.combination is Combination.PRODUCT:
+        bonus = np.zeros(len(rows))
+        final = semantic * freshness * confidence * support
+    else:
+        bonus = profile.tier_bonus * semantic * (snapshot.rows["tier"][rows] == TIER_CODE[Tier.LONG_TERM])
+        final = (
+            profile.semantic_weight * semantic
+            + profile.freshness_weight * freshness
+            + profile.importance_weight * importance
+            + bonus
+        )
+    return _Parts(semantic, freshness, importance, confidence, support, bonus, np.round(final, _DECIMALS))
+
+
+def freshness_of(snapshot: OwnerSnapshot, rows: Ints, now: datetime, decay: DecayPolicy) -> Floats:
+    """`DecayPolicy.strength` of many rows at once; shape (rows,)."""
+    columns = snapshot.rows
+    touched = np.maximum(columns["accessed_at"][rows], columns["confirmed_at"][rows])
+    touched = np.maximum(touched, columns["recorded_at"][rows])
+    seconds = np.maximum(microseconds(now) - touched, 0) / 1e6
+    by_kind = np.empty(len(KIND_CODE))
+    for kind, code in KIND_CODE.items():
+        by_kind[code] = decay.by_kind[kind]
+    tau = by_kind[columns["kind"][rows]]
+    predicates = columns["predicate"][rows]
+    for predicate, seconds_of_it in decay.by_predicate.items():
+        number = snapshot.strings.find(predicate)
+        if number >= 0:
+            tau[predicates == number] = seconds_of_it
+    result: Floats = np.where(columns["pinned"][rows], 1.0, np.exp(-seconds / tau))
+    return result
+
+
+def _ordered(snapshot: OwnerSnapshot, rows: Ints, final: Floats) -> Ints:
+    columns = snapshot.rows
+    newest_first = -columns["created_at"][rows]
+    return np.lexsort((columns["id_low"][rows], columns["id_high"][rows], newest_first, -final))
+
+
+def _with_quotas(
+    snapshot: OwnerSnapshot, rows: Ints, parts: _Parts, order: Ints, limit: int, quotas: Sequence[Quota]
+) -> tuple[Ints, frozenset[int]]:
+    """The chosen positions in order, and those among them that a quota brought in."""
+    chosen = order[:limit].tolist()
+    rest = order[limit:].tolist()
+    if not rest or not any(floor(quota.share * limit) for quota in quotas):
+        return order[:limit], frozenset()
+    kinds, long_term = snapshot.rows["kind"][rows], snapshot.rows["tier"][rows] == TIER_CODE[Tier.LONG_TERM]
+    kept: set[int] = set()
+    reserved: set[int] = set()
+    best = float(parts.semantic.max())
+    for quota in quotas:
+        member = long_term & np.isin(kinds, [KIND_CODE[kind] for kind in quota.kinds])
+        worthy = member & (parts.semantic >= quota.relevance_min * best)
+        inside = [position for position in chosen if member[position]]
+        missing = floor(quota.share * limit) - len(inside)
+        kept.update(inside[: floor(quota.share * limit)])
+        for position in [position for position in rest if worthy[position]][: max(missing, 0)]:
+            leaving = next((other for other in reversed(chosen) if other not in kept), None)
+            if leaving is None:
+                break
+            chosen.remove(leaving)
+            chosen.append(position)
+            rest.remove(position)
+            kept.add(position)
+            reserved.add(position)
+    places = {int(position): place for place, position in enumerate(order)}
+    return np.asarray(sorted(chosen, key=places.__getitem__), np.int64), frozenset(reserved)
+
+
+def _explained(
+    lists: CandidateLists, places: Ints, chosen: Ints, parts: _Parts, count: int, fusion: Fusion
+) -> list[ScoreBreakdown]:
+    """Breakdowns of the memories at `places` of the lists, `chosen` of the parts."""
+    cosine, cosine_rank = _said(lists.cosine, places, NO_VECTOR)
+    bm25, bm25_rank = _said(lists.bm25, places, 0.0)
+    names, names_rank = _said(lists.names, places, 0.0)
+    rrf = np.round(reciprocal_ranks(lists, count, fusion)[places], 9).tolist()
+    columns = [
+        column[chosen].tolist()
+        for column in (
+            parts.semantic,
+            parts.freshness,
+            parts.importance,
+            parts.confidence,
+            parts.support,
+            parts.bonus,
+            parts.final,
+        )
+    ]
+    rows = zip(cosine, bm25, names, cosine_rank, bm25_rank, names_rank, rrf, *columns, strict=True)
+    return [ScoreBreakdown(*row) for row in rows]
+
+
+def _said(scores: Floats | None, places: Ints, nothing: float) -> tuple[Sequence[float | None], Sequence[int | None]]:
+    """What a list gave the memories at `places`, and their ranks in it; None where it has nothing."""
+    if scores is None:
+        return [None] * len(places), [None] * len(places)
+    given = scores[places].tolist()
+    ranked = ranks(scores)[places].tolist()
+    found = [score > nothing for score in given]
+    return (
+        [score if has else None for score, has in zip(given, found, strict=True)],
+        [place if has else None for place, has in zip(ranked, found, strict=True)],
+    )

@@ -1,0 +1,160 @@
+"""From several lists of candidates to one relevance between 0 and 1.
+
+Two ways. Reciprocal rank fusion (P6; Cormack, Clarke and Büttcher 2009) sees only places: sum of
+weight / (k + rank) over the lists that know the memory. The weighted sum sees how much better a hit is than the
+rest: cosines stretched to 0..1 over the memories in question, BM25 and names as shares of their best. On the
+open sets the sum is the better one nearly everywhere: equal-weight ranks let a weak list drag a strong one down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from memory_service.domain.retrieval.columns import Floats, Ints
+
+_DECIMALS: Final = 6
+_COSINE_MIN: Final = -1.5
+"""Between the least cosine there is and NO_VECTOR."""
+_TINY: Final = float(np.finfo(np.float64).tiny)
+_EQUAL: Final = 1e-9
+
+
+class FusionMethod(StrEnum):
+    """How lists become one."""
+
+    RRF = "rrf"
+    SUM = "sum"
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """The parameters of both ways, and of the lists themselves.
+
+    Attributes:
+        rrf_k: k of reciprocal rank fusion.
+        dense_weight, lexical_weight, name_weight: of each list; 0 leaves a list out. A list that found nothing
+            has no part in the sum.
+        neighbour_weight: how much the more relevant of what was said just before and after in the same session
+            counts beside a memory's own relevance; 0 turns it off. Only between memories as they were said,
+            not between statements drawn from them.
+        bm25_k1, bm25_b, bm25_repeats: see `lexical`.
+    """
+
+    method: FusionMethod = FusionMethod.SUM
+    rrf_k: float = 60.0
+    dense_weight: float = 1.0
+    lexical_weight: float = 1.0
+    name_weight: float = 0.2
+    neighbour_weight: float = 0.3
+    bm25_k1: float = 1.2
+    bm25_b: float = 0.75
+    bm25_repeats: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateLists:
+    """What each list says of the same memories, each of shape (memories,); None for a list that did not run.
+
+    Attributes:
+        cosine: best cosine, NO_VECTOR for memories without vectors.
+        bm25: 0 for no match.
+        names: weight of the names the query mentions, 0 for none.
+        before, after: places (in these arrays) of the session's neighbours, -1 for none.
+    """
+
+    cosine: Floats | None = None
+    bm25: Floats | None = None
+    names: Floats | None = None
+    before: Ints | None = None
+    after: Ints | None = None
+
+    def taking_part(self, fusion: Fusion) -> list[tuple[Floats, float, float]]:
+        """(scores, weight, least score that counts as found) of each list that ran, has weight and found."""
+        lists = (
+            (self.cosine, fusion.dense_weight, _COSINE_MIN),
+            (self.bm25, fusion.lexical_weight, _TINY),
+            (self.names, fusion.name_weight, _TINY),
+        )
+        return [
+            (scores, weight, least)
+            for scores, weight, least in lists
+            if scores is not None and weight and len(scores) and scores.max() >= least
+        ]
+
+    @property
+    def asked(self) -> bool:
+        """Whether any list ran, i.e. whether there was a query."""
+        return not (self.cosine is None and self.bm25 is None and self.names is None)
+
+
+def relevance(lists: CandidateLists, count: int, fusion: Fusion) -> Floats:
+    """How relevant each memory is to the query, 0..1, rounded to 6 decimals; shape (count,).
+
+    Without a query everything is equally relevant: 1. With one that found nothing, everything has 0. RRF is
+    divided by what the first place in every list would give.
+    """
+    if not lists.asked:
+        return np.ones(count)
+    parts = lists.taking_part(fusion)
+    if not parts:
+        return np.zeros(count)
+    weights = sum(weight for _, weight, _ in parts)
+    if fusion.method is FusionMethod.RRF:
+        fused = reciprocal_ranks(lists, count, fusion) * (fusion.rrf_k + 1) / weights
+    else:
+        fused = np.zeros(count)
+        for scores, weight, least in parts:
+            fused += weight / weights * _share(scores, least)
+    return np.round(_smoothed(fused, lists, fusion), _DECIMALS)
+
+
+def reciprocal_ranks(lists: CandidateLists, count: int, fusion: Fusion) -> Floats:
+    """Sum of weight / (k + rank) over the lists that found it; shape (count,)."""
+    total = np.zeros(count)
+    for scores, weight, least in lists.taking_part(fusion):
+        total += np.where(scores >= least, weight / (fusion.rrf_k + ranks(scores)), 0.0)
+    return total
+
+
+def ranks(scores: Floats) -> Ints:
+    """Each place's rank, 1 the best; equal scores share the better rank, so row order decides nothing."""
+    ordered = np.sort(scores)
+    result: Ints = len(scores) - np.searchsorted(ordered, scores, side="right") + 1
+    return result
+
+
+def _share(scores: Floats, least: float) -> Floats:
+    if least == _COSINE_MIN:
+        return _stretched(scores)
+    result: Floats = scores / float(scores.max())
+    return result
+
+
+def _stretched(cosine: Floats) -> Floats:
+    """Cosines from 0 (the least of them) to 1 (the best).
+
+    Memories without vectors get the mean: they wait for theirs, which says nothing of them.
+    """
+    known = cosine >= _COSINE_MIN
+    values = cosine[known]
+    low, high = float(values.min()), float(values.max())
+    if high - low < _EQUAL:
+        return np.ones(len(cosine))
+    values = (values - low) / (high - low)
+    result = np.full(len(cosine), float(values.mean()))
+    result[known] = values
+    return result
+
+
+def _smoothed(fused: Floats, lists: CandidateLists, fusion: Fusion) -> Floats:
+    if not fusion.neighbour_weight or lists.before is None or lists.after is None:
+        return fused
+    # One more place, so that -1 (no neighbour) reads 0.
+    padded = np.append(fused, 0.0)
+    around = np.maximum(padded[lists.before], padded[lists.after])
+    result: Floats = (fused + fusion.neighbour_weight * around) / (1 + fusion.neighbour_weight)
+    return result
