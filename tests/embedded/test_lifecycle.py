@@ -21,6 +21,7 @@ from memory_service.adapters.embedded import (
     EmbeddedStack,
     EmbeddedStartFailed,
     TemporaryStack,
+    running_stack,
 )
 from memory_service.adapters.embedded.layout import DataDirectory
 from memory_service.adapters.embedded.managed import GuardedProcess
@@ -165,7 +166,11 @@ async def test_two_side_by_side_and_in_long_and_strange_places(tmp_path: Path) -
         links = links_of(awkward)
         assert stat.S_IMODE(links.lstat().st_mode) == 0o700
         assert len(entries(links)) == 2
+        assert running_stack(awkward) == two
+        assert running_stack(tmp_path / "data") == one
     assert nothing_left(awkward)
+    assert running_stack(awkward) is None
+    assert running_stack(tmp_path / "none") is None
     assert nothing_left(tmp_path / "data")
     assert links.name not in [entry.name for entry in entries(links.parent)]
 

@@ -118,6 +118,24 @@ class DataDirectory:
             link.symlink_to(part, target_is_directory=True)
         return link
 
+    def known_socket_dir(self, part: Path, socket_name: str) -> Path | None:
+        """Where the serving process put the socket of `part`; None when there is none. Changes nothing."""
+        candidates = [part]
+        note = self.root / _LINK_NOTE
+        if note.is_file():
+            candidates.insert(0, Path(note.read_text(encoding="utf-8").strip()) / part.name)
+        return next((folder for folder in candidates if (folder / socket_name).is_socket()), None)
+
+    def holder(self) -> int:
+        """The pid in the lock file, 0 when nobody serves. The lock itself is not tried: that could turn away a
+        service that starts at the same moment."""
+        try:
+            text = (self.root / "service.lock").read_text(encoding="ascii").strip()
+            os.kill(int(text), 0)
+        except (OSError, ValueError):
+            return 0
+        return int(text)
+
     def _make_links_dir(self) -> Path:
         for base in (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp"):  # noqa: S108
             if not base or not _PLAIN_PATH.fullmatch(base) or not os.access(base, os.W_OK | os.X_OK):

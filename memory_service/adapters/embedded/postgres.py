@@ -257,7 +257,7 @@ def remove_stale_locks(directory: DataDirectory) -> None:
 
 async def answers(socket_dir: Path) -> bool:
     """Whether the server accepts a session now."""
-    if not await asyncio.to_thread(_says_ready, socket_dir):
+    if not await asyncio.to_thread(says_ready, socket_dir):
         return False
     try:
         connection = await asyncpg.connect(database_url(socket_dir, SUPERUSER), timeout=PROBE_SECONDS_MAX)
@@ -269,7 +269,7 @@ async def answers(socket_dir: Path) -> bool:
     return True
 
 
-def _says_ready(cluster: Path) -> bool:
+def says_ready(cluster: Path) -> bool:
     """What the last line of postmaster.pid says. (Connecting while it recovers would log a FATAL.)"""
     try:
         lines = (cluster / "postmaster.pid").read_text(encoding="utf-8", errors="replace").splitlines()

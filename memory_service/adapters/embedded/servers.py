@@ -227,6 +227,13 @@ class EmbeddedServers:
             if isinstance(result, BaseException):
                 raise result
 
+    @property
+    def restarts(self) -> tuple[int, int]:
+        """How often PostgreSQL and Valkey died while serving and were started again, since `start()`."""
+        servers = (self._postgres, self._valkey)
+        first, second = (server.restarts if server is not None else 0 for server in servers)
+        return first, second
+
     async def status(self) -> EmbeddedStatus:
         """Ask both servers now; bounded by their probes' time-outs (5 s, 2 s)."""
         first, second = self._postgres, self._valkey
@@ -239,6 +246,27 @@ class EmbeddedServers:
         """Whether both servers answer now."""
         status = await self.status()
         return status.postgres_alive and status.valkey_alive
+
+
+def running_stack(data_dir: Path) -> EmbeddedStack | None:
+    """The stack another process serves from `data_dir`, for commands that want to talk to it; None when none is up.
+
+    Blocking. It may end at any moment after, as any server may.
+    """
+    directory = DataDirectory(data_dir)
+    try:
+        if not directory.holder() or not postgres.says_ready(directory.postgres):
+            return None
+        sockets = directory.known_socket_dir(directory.postgres, POSTGRES_SOCKET)
+        valkey_sockets = directory.known_socket_dir(directory.valkey, VALKEY_SOCKET)
+    except PermissionError as error:
+        raise EmbeddedStartFailed(
+            f"the data directory {directory.root} cannot be read ({error.strerror})",
+            "run the command as the user who runs the service",
+        ) from error
+    if sockets is None or valkey_sockets is None:
+        return None
+    return EmbeddedStack(postgres.database_url(sockets), valkey.redis_url(valkey_sockets), directory.root)
 
 
 async def _together(*work: Coroutine[Any, Any, None]) -> None:
