@@ -132,7 +132,7 @@ class Correct:
     ) -> ChangeResult | None:
         """The result, or None when the target changed since it was read."""
         async with self.changes.store.change(owner) as change:
-            workspace = Workspace.of(change)
+            workspace = Workspace.of(change, self.changes.ids)
             digest = payload_digest(workspace.state.salt, _OPERATION, _payload(command))
             known = await stored_outcome(workspace, _OPERATION, meta, digest)
             if known is not None:

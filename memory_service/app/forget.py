@@ -45,7 +45,7 @@ class Forget:
         """
         where = self._check(command, meta)
         async with self.changes.store.change(owner) as change:
-            workspace = Workspace.of(change)
+            workspace = Workspace.of(change, self.changes.ids)
             digest = payload_digest(workspace.state.salt, _OPERATION, _payload(command))
             known = None
             if not command.validate_only:

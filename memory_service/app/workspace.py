@@ -5,6 +5,7 @@ Later statements of a batch see what earlier ones did. Everything staged becomes
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -35,6 +36,7 @@ from memory_service.domain.records import (
 )
 from memory_service.domain.slots import tombstone_digest
 from memory_service.domain.vector_clock import Dot, VectorClock
+from memory_service.ports.clock import Ids
 from memory_service.ports.memory_store import OwnerChange
 
 
@@ -69,9 +71,13 @@ class Workspace:
     _outcomes: list[StoredOutcome] = field(default_factory=list)
 
     @classmethod
-    def of(cls, change: OwnerChange) -> Workspace:
-        """A workspace at the owner's present state."""
-        return cls(change=change, state=change.state)
+    def of(cls, change: OwnerChange, ids: Ids) -> Workspace:
+        """A workspace at the owner's present state; an owner without history gets its salt here."""
+        state = change.state
+        if not state.salt:
+            chance = b"".join(ids.new().bytes for _ in range(4))
+            state = replace(state, salt=hashlib.blake2b(chance, digest_size=32).digest())
+        return cls(change=change, state=state)
 
     # Reading -----------------------------------------------------------------------------------------------
 

@@ -99,7 +99,7 @@ class Write:
             return [draft for draft in drafts if isinstance(draft, MemoryServiceError)]
         results: list[ChangeResult | MemoryServiceError] = []
         async with self.changes.store.change(owner) as change:
-            workspace = Workspace.of(change)
+            workspace = Workspace.of(change, self.changes.ids)
             await workspace.load([d.slot for d in accepted], [d.claim for d in accepted])
             for draft, meta in zip(drafts, metas, strict=True):
                 if isinstance(draft, MemoryServiceError):

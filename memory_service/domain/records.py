@@ -30,7 +30,7 @@ class OwnerState:
 
     Attributes:
         clock: every dot accepted so far.
-        salt: 32 random bytes made with the owner's first change; keys the digests kept of forgotten and
+        salt: 32 random bytes that the owner's first change brings; keys the digests kept of forgotten and
             idempotent content, so that nobody can test guesses against them once the owner is erased.
     """
 

@@ -1,0 +1,37 @@
+"""Structured logs on standard error: request ids, never memory text."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+from memory_service.config import LogFormat
+
+
+def configure(level: str, log_format: LogFormat) -> None:
+    """Send structlog and the standard library's loggers to standard error, as text or as JSON lines."""
+    numeric = logging.getLevelNamesMapping()[level.upper()]
+    as_json = log_format is LogFormat.JSON or (log_format is LogFormat.AUTO and not sys.stderr.isatty())
+    renderer = (
+        structlog.processors.JSONRenderer()
+        if as_json
+        # Plain tracebacks: the pretty ones print local variables, and those hold memory text.
+        else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info if as_json else structlog.processors.StackInfoRenderer(),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(numeric),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    logging.basicConfig(
+        level=max(numeric, logging.WARNING), stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
+    )
