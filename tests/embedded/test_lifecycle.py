@@ -179,11 +179,12 @@ async def test_a_cancelled_start_and_a_cancelled_stop_leave_nothing(tmp_path: Pa
     data_dir = tmp_path / "data"
     for moment in ("making the database", "starting"):
         reached = asyncio.Event()
-        servers = EmbeddedServers(
-            data_dir,
-            on_progress=lambda line, m=moment, r=reached: r.set() if line.startswith(m) else None,
-            durable=False,
-        )
+
+        def watch(line: str, moment: str = moment, reached: asyncio.Event = reached) -> None:
+            if line.startswith(moment):
+                reached.set()
+
+        servers = EmbeddedServers(data_dir, on_progress=watch, durable=False)
         starting = asyncio.create_task(servers.start())
         await reached.wait()
         starting.cancel()
@@ -225,7 +226,7 @@ async def test_a_stale_lock_file_that_names_a_live_process_does_not_matter(tmp_p
         lock = (data_dir / "postgres" / "postmaster.pid").read_text(encoding="ascii").splitlines()
     # A restarted container gives old numbers to new processes; here a process of the server's user has it.
     owner = (data_dir / "postgres").stat().st_uid
-    other = await asyncio.create_subprocess_exec("sleep", "60", **({} if os.geteuid() else {"user": owner}))
+    other = await asyncio.create_subprocess_exec("sleep", "60", user=None if os.geteuid() else owner)
     try:
         path = data_dir / "postgres" / "postmaster.pid"
         path.write_text("\n".join([str(other.pid), *lock[1:]]) + "\n", encoding="ascii")

@@ -112,8 +112,8 @@ def test_root_gets_an_unprivileged_account_and_an_existing_owner_stays(
     def lookup(name: str) -> pwd.struct_passwd:
         return known[name]
 
-    monkeypatch.setattr(programs.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(programs.pwd, "getpwnam", lookup)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(pwd, "getpwnam", lookup)
     assert choose_account(None, None) == Account(nobody.pw_uid, nobody.pw_gid, "nobody", switches=True)
     own = pwd.struct_passwd(("memory-service", "x", 977, 976, "", "/", "/bin/false"))
     known["memory-service"] = own
@@ -132,13 +132,13 @@ def test_root_gets_an_unprivileged_account_and_an_existing_owner_stays(
 
 def test_an_ordinary_user_runs_the_servers_himself(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = pwd.struct_passwd(("ann", "x", 1234, 1234, "", "/home/ann", "/bin/sh"))
-    monkeypatch.setattr(programs.os, "geteuid", lambda: 1234)
-    monkeypatch.setattr(programs.pwd, "getpwuid", {1234: entry}.__getitem__)
+    monkeypatch.setattr(os, "geteuid", lambda: 1234)
+    monkeypatch.setattr(pwd, "getpwuid", {1234: entry}.__getitem__)
     assert not choose_account(None, None).switches
     assert choose_account(None, 1234).name == "ann"
     with pytest.raises(EmbeddedStartFailed, match="belongs to user 0"):
         choose_account(None, 0)
-    monkeypatch.setattr(programs.pwd, "getpwuid", {}.__getitem__)
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
     with pytest.raises(EmbeddedStartFailed, match="no entry in the user database"):
         choose_account(None, None)
 
