@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
 from memory_service.app.commands import Affected, ChangeMeta, Effect, SlotRef, Statement
 from memory_service.app.reading import parse_memory_id
+from memory_service.app.recall import RecalledMemory, Stage
 from memory_service.app.targets import slot_key
 from memory_service.app.validation import check_list, check_slot
 from memory_service.domain import limits
@@ -230,3 +232,36 @@ def event_out(entry: JournalEntry) -> api.HistoryEvent:
         after=entry.after,
         details={key: str(value) for key, value in entry.details.items()},
     )
+
+
+def recalled_out(memory: RecalledMemory) -> api.RecalledMemory:
+    """Protobuf of a memory found, with its score."""
+    score = memory.score
+    return api.RecalledMemory(
+        memory=head_out(memory.head),
+        score=score.final,
+        breakdown=api.ScoreBreakdown(
+            total=score.final,
+            semantic=score.semantic,
+            freshness=score.freshness,
+            importance=score.importance,
+            confidence=score.confidence,
+            cosine=score.cosine or 0.0,
+            bm25=score.bm25 or 0.0,
+            rrf=score.rrf,
+            vector_rank=score.cosine_rank or 0,
+            lexical_rank=score.bm25_rank or 0,
+            slot_rank=score.names_rank or 0,
+            tier_bonus=score.tier_bonus,
+            support=score.support,
+        ),
+        contested=memory.contested,
+        why="; ".join(memory.why),
+    )
+
+
+def stage_out(stage: Stage) -> api.RecallStage:
+    """Protobuf of one stage of a recall."""
+    message = api.RecallStage(name=stage.name, ran=stage.ran, note=stage.note)
+    message.duration.FromTimedelta(timedelta(seconds=stage.seconds))
+    return message

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from memory_service.app.commands import (
     BatchItem,
     ChangeResult,
@@ -16,6 +18,7 @@ from memory_service.app.commands import (
 from memory_service.app.correct import Correct
 from memory_service.app.forget import Forget
 from memory_service.app.reading import Reading, check_filter, parse_memory_id
+from memory_service.app.recall import Recall, RecallRequest, RecallResponse
 from memory_service.app.rollback import Rollback
 from memory_service.app.tokens import Tokens
 from memory_service.app.validation import check_list
@@ -25,6 +28,7 @@ from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reaso
 from memory_service.domain.ids import OwnerKey
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.keys import Role
+from memory_service.ports.snapshots import Freshness, Requirement
 from memory_service.transport.convert import (
     affected_out,
     effect_out,
@@ -33,7 +37,9 @@ from memory_service.transport.convert import (
     head_out,
     link_out,
     meta_in,
+    recalled_out,
     slot_in,
+    stage_out,
     statement_in,
     version_out,
 )
@@ -42,6 +48,7 @@ from memory_service.transport.identity import CALLER, Caller
 from memory_service.transport.values import clock_in, clock_out, counter_in, dot_out, time_in
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import memory_service_pb2_grpc as api_grpc
+from memory_service.v1 import types_pb2 as pb
 
 _NATURES = {
     api.CORRECTION_NATURE_UNSPECIFIED: Nature.WRONG,
@@ -59,6 +66,7 @@ class UseCases:
     forget: Forget
     rollback: Rollback
     reading: Reading
+    recall: Recall
     tokens: Tokens
     vocabulary: Vocabulary
 
@@ -99,6 +107,51 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             response.token = self._cases.tokens.consistency(owner, newest.revision)
             response.context.CopyFrom(clock_out(newest.clock))
         return response
+
+    async def Recall(self, request: api.RecallRequest, context: Any) -> api.RecallResponse:
+        _, owner = _authorised(request, Role.READER)
+        if request.limit < 0 or request.token_budget < 0:
+            name = "limit" if request.limit < 0 else "token_budget"
+            raise InvalidInput(Reason.FIELD_OUT_OF_RANGE, f"{name} must not be negative", field=name)
+        has = request.HasField
+        embedding = request.query_embedding
+        asked = RecallRequest(
+            owner=owner,
+            query=request.query,
+            vector=np.fromiter(embedding, np.float32, len(embedding)) if embedding else None,
+            where=filter_in(request.filter, self._cases.vocabulary),
+            limit=request.limit or limits.RECALL_LIMIT_DEFAULT,
+            token_budget=request.token_budget or None,
+            requirement=self._requirement(owner, request.consistency),
+            as_of_valid=time_in(request.as_of_valid, "as_of_valid") if has("as_of_valid") else None,
+            as_of_recorded=time_in(request.as_of_recorded, "as_of_recorded") if has("as_of_recorded") else None,
+            profile=request.profile or "default",
+            deadline_seconds=context.time_remaining(),
+            agent=request.agent,
+            reinforce=not request.read_only,
+        )
+        return self._recalled(owner, await self._cases.recall(asked))
+
+    def _requirement(self, owner: OwnerKey, message: pb.Consistency) -> Requirement:
+        which = message.WhichOneof("requirement")
+        if which == "at_least_as_fresh":
+            field = "consistency.at_least_as_fresh"
+            revision = self._cases.tokens.revision(owner, message.at_least_as_fresh, field)
+            return Requirement(Freshness.AT_LEAST_AS_FRESH, revision)
+        if which == "fully_consistent" and message.fully_consistent:
+            return Requirement(Freshness.FULLY_CONSISTENT)
+        return Requirement()
+
+    def _recalled(self, owner: OwnerKey, response: RecallResponse) -> api.RecallResponse:
+        return api.RecallResponse(
+            memories=[recalled_out(memory) for memory in response.memories],
+            context_block=response.context_block,
+            context=clock_out(response.clock),
+            token=self._cases.tokens.consistency(owner, response.revision),
+            stages=[stage_out(stage) for stage in response.stages],
+            degraded=response.degraded,
+            candidates=response.matched,
+        )
 
     async def Correct(self, request: api.CorrectRequest, context: Any) -> api.CorrectResponse:
         caller, owner = _authorised(request, Role.WRITER)

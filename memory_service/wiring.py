@@ -1,0 +1,174 @@
+"""Puts the use cases together over the backends. Only `server.py` and this module know both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version as package_version
+
+import grpc
+
+from memory_service.adapters.postgres.backend import PostgresBackend
+from memory_service.adapters.prometheus.telemetry import PrometheusTelemetry
+from memory_service.adapters.redis.settings import RedisSettings
+from memory_service.adapters.redis.shared_cache import RedisSharedCache
+from memory_service.adapters.wrappers.l1_snapshots import L1Settings, L1Snapshots
+from memory_service.adapters.wrappers.l2_snapshots import L2Snapshots
+from memory_service.adapters.wrappers.query_vectors import CachedQueryEmbedder
+from memory_service.adapters.wrappers.store_snapshots import StoreSnapshots
+from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.correct import Correct
+from memory_service.app.drafts import Drafting
+from memory_service.app.forget import Forget
+from memory_service.app.reading import Reading
+from memory_service.app.recall import Recall
+from memory_service.app.rollback import Rollback
+from memory_service.app.service import Changes
+from memory_service.app.tokens import Tokens
+from memory_service.app.write import Write
+from memory_service.config import Settings
+from memory_service.domain.errors import MemoryServiceError
+from memory_service.domain.parameters import Parameters
+from memory_service.domain.retrieval.slots import Aliases
+from memory_service.domain.vocabulary import Vocabulary
+from memory_service.jobs.backfill import Backfill
+from memory_service.jobs.runner import Periodic
+from memory_service.ports.clock import Clock, Ids
+from memory_service.ports.embedder import Embedder
+from memory_service.transport.admin_servicer import AdminServicer, ServerFacts
+from memory_service.transport.identity import Authenticator
+from memory_service.transport.memory_servicer import MemoryServicer, UseCases
+from memory_service.v1 import admin_service_pb2_grpc, memory_service_pb2_grpc
+
+_BACKFILL_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Application:
+    """Everything between the API and the backends of one process."""
+
+    clock: Clock
+    authenticator: Authenticator
+    servicer: MemoryServicer
+    admin: AdminServicer
+    backend: PostgresBackend
+    cache: RedisSharedCache
+    l1: L1Snapshots
+    l2: L2Snapshots
+    accesses: AccessRecorder
+    jobs: tuple[Periodic, ...]
+
+    def add_to(self, server: grpc.aio.Server) -> None:
+        """Register the services."""
+        memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(self.servicer, server)
+        admin_service_pb2_grpc.add_AdminServiceServicer_to_server(self.admin, server)
+
+    async def start_jobs(self) -> None:
+        """Begin background work."""
+        for job in self.jobs:
+            job.start()
+
+    async def probe(self) -> Mapping[str, str]:
+        """Whether the database answers; Redis away only slows the service down, so it is told, not failed."""
+        try:
+            await self.backend.memories.ping()
+        except MemoryServiceError as error:
+            return {"database": error.message}
+        return {"database": ""}
+
+    async def close(self) -> None:
+        """End background work, write down what waits, and let connections go."""
+        for job in self.jobs:
+            await job.stop()
+        await self.accesses.flush()
+        await self.l1.flushed()
+        await self.l1.close()
+        await self.l2.close()
+        await self.cache.close()
+
+
+async def build_application(
+    settings: Settings,
+    backend: PostgresBackend,
+    redis_url: str,
+    embedder: Embedder,
+    telemetry: PrometheusTelemetry,
+    clock: Clock,
+    ids: Ids,
+) -> Application:
+    """Wire the application over connected backends."""
+    model = embedder.model
+    store = backend.memories
+    cache = RedisSharedCache(RedisSettings(url=redis_url), clock)
+    l2 = L2Snapshots(StoreSnapshots(store, model, clock, telemetry), store, cache, model, clock, telemetry)
+    l1 = L1Snapshots(
+        l2,
+        store,
+        cache,
+        model,
+        clock,
+        telemetry,
+        L1Settings(bytes_max=settings.l1_bytes_max, staleness_seconds_max=settings.staleness_seconds_max),
+    )
+    l1.start()
+    parameters = replace(Parameters(), memories_max=settings.memories_per_owner_max)
+    vocabulary = Vocabulary.of(unknown=settings.unknown_predicates)
+    changes = Changes(
+        store=store,
+        snapshots=l1,
+        drafting=Drafting(embedder, vocabulary, parameters, telemetry),
+        clock=clock,
+        ids=ids,
+        telemetry=telemetry,
+        parameters=parameters,
+        vocabulary=vocabulary,
+    )
+    tokens = Tokens(await backend.keys.secret("tokens"))
+    accesses = AccessRecorder(store, telemetry)
+    queries = CachedQueryEmbedder(embedder, cache, telemetry)
+    recall = Recall(
+        snapshots=l1,
+        store=store,
+        embedder=queries,
+        accesses=accesses,
+        clock=clock,
+        telemetry=telemetry,
+        aliases=Aliases(vocabulary),
+    )
+    cases = UseCases(
+        write=Write(changes),
+        correct=Correct(changes),
+        forget=Forget(changes),
+        rollback=Rollback(changes),
+        reading=Reading(store, l1, tokens),
+        recall=recall,
+        tokens=tokens,
+        vocabulary=vocabulary,
+    )
+    authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
+    facts = ServerFacts(package_version("memory-service"), model)
+    telemetry.refresh_with(lambda: _gauges(backend, accesses))
+    return Application(
+        clock=clock,
+        authenticator=authenticator,
+        servicer=MemoryServicer(cases),
+        admin=AdminServicer(backend.keys, authenticator, clock, ids, facts),
+        backend=backend,
+        cache=cache,
+        l1=l1,
+        l2=l2,
+        accesses=accesses,
+        jobs=(
+            Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
+            Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
+        ),
+    )
+
+
+def _gauges(backend: PostgresBackend, accesses: AccessRecorder) -> Mapping[str, float]:
+    stats = backend.pool_stats()
+    return {
+        "db_pool_size": stats.size,
+        "db_pool_in_use": stats.size - stats.idle,
+        "accesses_waiting": accesses.waiting,
+    }
