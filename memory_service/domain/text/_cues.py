@@ -67,7 +67,8 @@ _ANNIVERSARY_RE: Final = (
     r"|\b(?:was|were|been)\s+born\b|生日(?!会|聚|派对|宴|餐|饭|蛋糕)|纪念日|出生"
 )
 _HABIT_RE: Final = (
-    r"\b(?:always|usually|normally|generally|typically|tend to|as a rule|never|rarely|seldom"
+    r"\b(?:always|usually|normally|generally|typically|tend to|as a rule|never(?!\s+(?:have|had"
+    r"|been|seen|met|heard|knew)\b|\s*[.,!]|$)|rarely|seldom"
     r"|mostly|regularly|"
     r"whenever|by default|without fail)\b"
     r"|总是|总要|老是|一般|平时|平常|通常|从不|从来|向来|一向|习惯|经常|常常|默认|每次"
@@ -126,13 +127,15 @@ _CONSTRAINT_RE: Final = (
     r"|doubt\b|worries\b|one\b|mind\b|"
     r"you\b|forget\b|worry\b|know\b|think\b)[a-z]"
     r"|(?<!不)过敏|不耐受|忌口|不能(?!不|说是|怪)|不可以|不要(?!紧|脸)|不许|禁止|不准|禁忌"
-    r"|(?:^|[,\uff0c。!;\uff1b])\s*(?:请|千万)?别(?!人|的|墅|扭|处|名|忘|拖|提了|说|急|担心|客气|致|具)"
+    r"|(?:^|[,\uff0c。!;\uff1b])\s*(?:请|千万)?别(?!人|的|墅|扭|处|名|忘|拖|写错|弄错|搞错|记错"
+    r"|提了|说|急|担心|客气|致|具)"
     r"|必须|千万|绝不|绝对不|只能|一律|吃素|素食|清真|戒了|戒掉"
 )
 _PREFERENCE_RE: Final = (
     r"\b(?:prefer\w*|favou?rites?|fan of|keen on|fond of|go-to|rather\s+(?:have|use|get|eat|drink"
     r"|not|be|see|read|work)|"
-    r"can['\u2019]t\s+(?:stand|abide|bear)|sick of|mad about|crazy about|not (?:really )?into"
+    r"can['\u2019]t\s+(?:stand|abide|bear)|(?:reply|answer|respond|write|speak|talk)(?: to me)? in"
+    r"|sick of|mad about|crazy about|not (?:really )?into"
     r"|partial to)\b"
     r"|\b(?:i|we|they|you|who)\s+(?:\w+ly\s+|do(?:n['\u2019]t| not)?\s+|also\s+|still\s+|just\s+"
     r"|always\s+|never\s+|used to\s+)*"
@@ -141,7 +144,7 @@ _PREFERENCE_RE: Final = (
     r"|hates|dislikes|adores|"
     r"loathes|detests|prefers)\b|\b(?:he|she|user)\s+(?:\w+ly\s+|also\s+)*likes\b"
     r"|\bdoes(?:n['\u2019]t| not)\s+(?:like|love|enjoy)\b"
-    r"|喜欢|偏好|偏爱|钟爱|最爱|更爱|热衷|讨厌|厌恶|受不了|宁愿|宁可|更愿意|倾向于|不爱"
+    r"|喜欢|偏好|偏爱|钟爱|最爱|更爱|热衷|讨厌|厌恶|受不了|请[用按以]|宁愿|宁可|更愿意|倾向于|不爱"
     r"|爱[吃喝听看用玩去穿逛读喝泡睡]"
 )
 _WISH_RE: Final = (
@@ -194,7 +197,9 @@ PATTERNS: Final[dict[Cue, re.Pattern[str]]] = {
 }
 
 STATIVE_RE: Final = re.compile(
-    r"\b(?:i['\u2019]m|i am|we['\u2019]re|we are|he['\u2019]s|she['\u2019]s|staying|living|working"
+    r"\b(?:(?:i['\u2019]m|i am|we['\u2019]re|we are|he['\u2019]s|she['\u2019]s)"
+    r"(?!\s+(?:going|flying|off|attending|visiting|meeting|heading|giving|having|hosting"
+    r"|joining)\b)|staying|living|working"
     r"|sitting|covering)\b|[我他她][^。]{0,6}在",
     re.IGNORECASE,
 )

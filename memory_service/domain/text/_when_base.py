@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from memory_service.domain.text.calendar_math import Days, Granularity
+from memory_service.domain.text.calendar_math import DAY, Days, Granularity, add_months, month, one_day
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,3 +175,55 @@ def looks_past(sentence: str) -> bool:
 def looks_recurring(sentence: str) -> bool:
     """Whether a sentence speaks of what happens again and again, so that "Monday" in it is no date."""
     return _RECURRING_RE.search(sentence) is not None
+
+
+def choose_year(number: int, day: int, year: str | None, context: Context) -> date:
+    """The date meant by a month and day: the year said, else the nearest one in the sentence's direction."""
+    if year:
+        return date(int(year), number, day)
+    years = range(context.today.year - 4, context.today.year + 5)
+    # 29 February exists only in some of them.
+    dates = [date(y, number, day) for y in years if not (number == 2 and day == 29) or y % 4 == 0]
+    if context.past:
+        return max(candidate for candidate in dates if candidate <= context.today)
+    return min(candidate for candidate in dates if candidate >= context.today)
+
+
+def choose_month(number: int, year: str | None, context: Context) -> Days:
+    """The month meant by its name, by the same rule as `choose_year`."""
+    if year:
+        return month(int(year), number)
+    behind = number < context.today.month if not context.past else number > context.today.month
+    step = 0 if not behind else -1 if context.past else 1
+    return month(context.today.year + step, number)
+
+
+def calendar_step(number: int, unit: str) -> timedelta:
+    per_unit = {"day": 1, "week": 7, "fortnight": 14}
+    return timedelta(days=number * per_unit[unit.lower()])
+
+
+def shifted(number: int, unit: str, context: Context) -> Meaning:
+    """`number` units from the statement: hours and minutes on the time line, longer ones on the calendar."""
+    if unit in ("minute", "min", "hour", "hr"):
+        step = timedelta(minutes=number) if unit.startswith("min") else timedelta(hours=number)
+        start = context.said_at + step
+        return Meaning(instant=Instant(start, start + timedelta(minutes=1), Granularity.MINUTE))
+    if unit == "month":
+        day = add_months(context.today, number)
+    elif unit == "year":
+        day = add_months(context.today, 12 * number)
+    else:
+        day = context.today + calendar_step(number, unit)
+    return Meaning(days=one_day(day))
+
+
+def span_of_units(number: int, unit: str, context: Context) -> Meaning | None:
+    """The next (or, negative, the last) `number` calendar units, today included."""
+    if unit in ("minute", "min", "hour", "hr"):
+        return None
+    moved = shifted(number, unit, context).days
+    if moved is None:
+        return None
+    first, last = sorted((context.today, moved.start))
+    return Meaning(days=Days(first, last + DAY, Granularity.RANGE))

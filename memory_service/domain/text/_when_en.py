@@ -7,12 +7,20 @@ from datetime import date, timedelta
 from typing import Final
 
 from memory_service.domain.text import _when_base as base
-from memory_service.domain.text._when_base import Context, Instant, Meaning, Rule
+from memory_service.domain.text._when_base import (
+    Context,
+    Meaning,
+    Rule,
+    calendar_step,
+    choose_month,
+    choose_year,
+    shifted,
+    span_of_units,
+)
 from memory_service.domain.text.calendar_math import (
     DAY,
     Days,
     Granularity,
-    add_months,
     month,
     month_of,
     one_day,
@@ -88,27 +96,6 @@ def _month_number(name: str) -> int:
 def _weekday_number(name: str) -> int:
     prefix = name.lower()[:3]
     return next(number for number, full in enumerate(_WEEKDAYS) if full.startswith(prefix))
-
-
-def choose_year(number: int, day: int, year: str | None, context: Context) -> date:
-    """The date meant by a month and day: the year said, else the nearest one in the sentence's direction."""
-    if year:
-        return date(int(year), number, day)
-    years = range(context.today.year - 4, context.today.year + 5)
-    # 29 February exists only in some of them.
-    dates = [date(y, number, day) for y in years if not (number == 2 and day == 29) or y % 4 == 0]
-    if context.past:
-        return max(candidate for candidate in dates if candidate <= context.today)
-    return min(candidate for candidate in dates if candidate >= context.today)
-
-
-def choose_month(number: int, year: str | None, context: Context) -> Days:
-    """The month meant by its name, by the same rule as `choose_year`."""
-    if year:
-        return month(int(year), number)
-    behind = number < context.today.month if not context.past else number > context.today.month
-    step = 0 if not behind else -1 if context.past else 1
-    return month(context.today.year + step, number)
 
 
 def _is_modal(name: str, ordinal: str = "") -> bool:
@@ -268,31 +255,11 @@ def _week_from(match: re.Match[str], context: Context) -> Meaning | None:
         day = context.today + DAY
     else:
         day = _bare_weekday(anchor, context)
-    return Meaning(days=one_day(day + _calendar_step(number, unit)))
-
-
-def _calendar_step(number: int, unit: str) -> timedelta:
-    per_unit = {"day": 1, "week": 7, "fortnight": 14}
-    return timedelta(days=number * per_unit[unit.lower()])
+    return Meaning(days=one_day(day + calendar_step(number, unit)))
 
 
 def _weekday_week(match: re.Match[str], context: Context) -> Meaning:
     return Meaning(days=one_day(_bare_weekday(match.group(1), context) + timedelta(weeks=1)))
-
-
-def shifted(number: int, unit: str, context: Context) -> Meaning:
-    """`number` units from the statement: hours and minutes on the time line, longer ones on the calendar."""
-    if unit in ("minute", "min", "hour", "hr"):
-        step = timedelta(minutes=number) if unit.startswith("min") else timedelta(hours=number)
-        start = context.said_at + step
-        return Meaning(instant=Instant(start, start + timedelta(minutes=1), Granularity.MINUTE))
-    if unit == "month":
-        day = add_months(context.today, number)
-    elif unit == "year":
-        day = add_months(context.today, 12 * number)
-    else:
-        day = context.today + _calendar_step(number, unit)
-    return Meaning(days=one_day(day))
 
 
 def _in_units(match: re.Match[str], context: Context) -> Meaning | None:
@@ -307,17 +274,6 @@ def _units_ago(match: re.Match[str], context: Context) -> Meaning | None:
 
 def _half_hour(match: re.Match[str], context: Context) -> Meaning:
     return shifted(-30 if match.group(1) else 30, "minute", context)
-
-
-def span_of_units(number: int, unit: str, context: Context) -> Meaning | None:
-    """The next (or, negative, the last) `number` calendar units, today included."""
-    if unit in ("minute", "min", "hour", "hr"):
-        return None
-    moved = shifted(number, unit, context).days
-    if moved is None:
-        return None
-    first, last = sorted((context.today, moved.start))
-    return Meaning(days=Days(first, last + DAY, Granularity.RANGE))
 
 
 def _next_units(match: re.Match[str], context: Context) -> Meaning | None:

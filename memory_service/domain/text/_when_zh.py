@@ -7,8 +7,17 @@ from datetime import date, timedelta
 from typing import Final
 
 from memory_service.domain.text import _when_base as base
-from memory_service.domain.text._when_base import Clock, Context, DayPart, Meaning, Rule
-from memory_service.domain.text._when_en import choose_month, choose_year, shifted, span_of_units
+from memory_service.domain.text._when_base import (
+    Clock,
+    Context,
+    DayPart,
+    Meaning,
+    Rule,
+    choose_month,
+    choose_year,
+    shifted,
+    span_of_units,
+)
 from memory_service.domain.text.calendar_math import (
     DAY,
     Days,

@@ -67,7 +67,9 @@ _TOKEN_CACHE_SIZE: Final = 65_536
 _JOINT: Final = r"(?:://|[-.:/@+'\u2019\\])"
 _ASCII_TOKEN: Final = rf"[a-z0-9_]+(?:{_JOINT}[a-z0-9_]+)*(?:\+\+|\#)?"
 _WIDE_CHAR: Final = rf"(?:[^\W{UNSPACED}]|[{MARKS}])"
-_WIDE_TOKEN: Final = rf"{_WIDE_CHAR}+(?:{_JOINT}{_WIDE_CHAR}+)*(?:\+\+|\#)?"
+# A mark on its own ("¨") is no word.
+_WIDE_WORD: Final = rf"[^\W{UNSPACED}]{_WIDE_CHAR}*"
+_WIDE_TOKEN: Final = rf"{_WIDE_WORD}(?:{_JOINT}{_WIDE_WORD})*(?:\+\+|\#)?"
 _ASCII_TOKEN_RE: Final = re.compile(_ASCII_TOKEN)
 _TOKEN_RE: Final = re.compile(rf"(?P<cjk>[{UNSPACED}]+)|{_WIDE_TOKEN}")
 _HAN_RUN_RE: Final = re.compile(f"[{HAN}]+")
@@ -244,6 +246,8 @@ def _add_compound(token: str, options: AnalysisOptions, terms: list[str]) -> Non
         terms.append(token)
         return
     words = [word for word in _ALL_JOINTS_RE.split(token) if word]
+    if not words:
+        return
     if all(map(str.isalpha, words)) and not _IDENTIFIER_MARK_RE.search(token):
         _add_joined_words(token, words, options, terms)
         return

@@ -61,6 +61,8 @@ class Classification:
 _MOMENT_LIFE: Final = timedelta(hours=48)
 _TASK_LIFE: Final = timedelta(days=7)
 _TEMPORARY_LIFE: Final = timedelta(days=14)
+# "I want one by December" is a goal, "I want soup tonight" a passing wish.
+_WISH_REACH: Final = timedelta(days=8)
 _EXCEPTION_LIFE: Final = timedelta(days=1)
 # Without the statement's time a weekday may be up to a week further than it looks from the reference day.
 _UNDATED_SLACK: Final = timedelta(days=1)
@@ -113,7 +115,7 @@ def classify(text: str, said_at: datetime | None = None, tz: ZoneInfo = _UTC_ZON
     moment = said_at or _REFERENCE
     spans = find_times(head, moment, tz if said_at else _UTC_ZONE)
     cues = _cues(head, spans, moment, said_at is not None)
-    kind, standing, life = _decide(head, cues, spans)
+    kind, standing, life = _decide(head, cues, spans, moment)
     if life is not None:
         life = _lifetime(life, cues, spans, moment, tz if said_at else _UTC_ZONE, exact=said_at is not None)
     family = "preference" if kind in _PREFERENCE_FAMILY else ""
@@ -169,7 +171,7 @@ def _told_as_past(text: str, span: TimeSpan) -> bool:
 
 
 def _decide(
-    text: str, cues: Sequence[Cue], spans: Sequence[TimeSpan]
+    text: str, cues: Sequence[Cue], spans: Sequence[TimeSpan], moment: datetime
 ) -> tuple[StatementKind, bool, timedelta | None]:
     """Kind, whether standing, and the lifetime of what is not."""
     if Cue.HYPOTHETICAL in cues or (Cue.QUESTION in cues and len(_sentences(text)) <= 1):
@@ -177,7 +179,7 @@ def _decide(
     if Cue.PROCEDURE in cues and Cue.UPCOMING not in cues and len(text) <= _PROCEDURE_CHARS_MAX:
         return StatementKind.PROCEDURE, True, None
     if _is_one_off(text, cues, spans):
-        return _one_off(text, cues, spans)
+        return _one_off(text, cues, spans, moment)
     if Cue.PAST in cues and Cue.ANNIVERSARY not in cues and Cue.CHANGE not in cues:
         return StatementKind.EVENT, True, None
     kind = _standing_kind(text, cues)
@@ -227,12 +229,12 @@ def _says_more(text: str, spans: Sequence[TimeSpan]) -> bool:
 
 
 def _one_off(
-    text: str, cues: Sequence[Cue], spans: Sequence[TimeSpan]
+    text: str, cues: Sequence[Cue], spans: Sequence[TimeSpan], moment: datetime
 ) -> tuple[StatementKind, bool, timedelta | None]:
     if Cue.TASK in cues and _leads(Cue.TASK, text):
         return StatementKind.TASK, False, _TASK_LIFE
-    wanted = Cue.PREFERENCE in cues or Cue.WISH in cues
-    if wanted:
+    soon = all(span.end - moment <= _WISH_REACH for span in spans)
+    if Cue.PREFERENCE in cues or (Cue.WISH in cues and soon):
         short = Cue.EXCEPTION in cues
         return StatementKind.TEMPORARY_PREFERENCE, False, _EXCEPTION_LIFE if short else _TEMPORARY_LIFE
     if Cue.UPCOMING not in cues and Cue.EXCEPTION not in cues:

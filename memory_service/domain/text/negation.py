@@ -11,20 +11,24 @@ _CHARS_MAX: Final = 2_000
 # "Not only", 不仅, 不错: words with a negator inside that deny nothing.
 _HARMLESS_RE: Final = re.compile(
     r"\bnot (?:only|just|to mention|least)\b|\bno (?:doubt|matter|problem|wonder|one but)\b|\bwhy not\b"
-    r"|不仅|不但|不光|不只|不错|不过(?!敏)|不论|不管|不断|不久|不同|差不多|不好意思|没关系|没事|没问题|要不|不然|不一会|别的|别人|特别|分别|区别",
+    r"|不仅|不但|不光|不只|不错|不过(?!敏)|不论|不管|不断|不久|不同|差不多|不好意思|没关系|没事"
+    r"|没问题|要不|不然|不一会"
+    r"|别的|别人|特别|分别|区别",
     re.IGNORECASE,
 )
 # Two negators that make one affirmation.
 _DOUBLE_RE: Final = re.compile(
-    r"\b(?:can['\u2019]?t|cannot|couldn['\u2019]?t) (?:live|do|be|go|start)(?: \w+){0,3} without\b|不得不|不能不|不会不|没有不|非[^。,\uff0c]{1,6}不可"
+    r"\b(?:can['\u2019]?t|cannot|couldn['\u2019]?t) (?:live|do|be|go|start)(?: \w+){0,3} without\b"
+    r"|不得不|不能不|不会不|没有不|非[^。,\uff0c]{1,6}不可"
     r"|离不开|少不了",
     re.IGNORECASE,
 )
 _NEGATOR_RE: Final = re.compile(
-    r"\b(?:not|never|no|none|nobody|nothing|nowhere|neither|cannot|without|no longer|hardly|rarely|seldom)\b|n['\u2019]t\b"
+    r"\b(?:not|never|no|none|nobody|nothing|nowhere|neither|cannot|without|no longer|hardly|rarely"
+    r"|seldom)\b|n['\u2019]t\b"
     r"|\b(?:hates?|hated|dislikes?|disliked|loathes?|detests?|refuses?|avoids?)\b"
     r"|\b(?:quit|stopped|gave up|given up|gone off|went off|done with|sick of|fed up with)\b"
-    r"|从不|从来不|再也不|不再|不|没有?|未(?!来|婚|必)|别|勿|讨厌|厌恶|戒[了掉]|停[了掉]|退[了出]|取消",
+    r"|从不|从来不|再也不|不再|不|没有?|未(?!来|婚|必)|别|勿|讨厌|厌恶|戒(?!指|备|律|尺|严|心)|停[了掉]|退[了出]|取消",
     re.IGNORECASE,
 )
 _OVERLAPPING_RE: Final = re.compile(r"\bno longer\b|\b(?:any ?more|at all)\b", re.IGNORECASE)

@@ -101,8 +101,10 @@ _APOSTROPHE_RE: Final = re.compile("(?<=[^\\W\\d_])['\u2018\u2019\u02bc](?=[^\\W
 _GROUPING_RE: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 # A mark that changes the value beside it: a sign, a decimal point, a time or date separator, part of an
 # identifier. Symbols (currency, +, <, emoji) are not punctuation by category and always stay.
+_ALNUM: Final = r"[^\W_]"
 _MEANINGFUL_RE: Final = re.compile(
-    r"(?<=\d)[.,:/\-\u2013](?=\d)|(?<=\w)[@/\\_](?=\w)|(?:(?<=\s)|^)[-\u2212](?=\d)|(?<=\d)%|(?<=\w)#|[&*](?=\w)"
+    rf"(?<=\d)[.,:/\-\u2013](?=\d)|(?<={_ALNUM})[@/\\_](?={_ALNUM})|(?<![^\W{UNSPACED}])[-\u2212](?=\d)"
+    rf"|(?<=\d)%|(?<={_ALNUM})#|&(?={_ALNUM})"
 )
 _AROUND_UNSPACED_RE: Final = re.compile(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 _DROPPED_SYMBOLS: Final = frozenset("`^\u00b4\u00a8~|")
@@ -116,7 +118,8 @@ def same_text_key(text: str) -> str:
     and "nowhere" stay apart while "用 Python 写" and "用Python写" do not. A question mark is punctuation
     here. Empty for text of punctuation alone, which therefore must not be merged by this key. Idempotent.
     """
-    folded = _GROUPING_RE.sub("", _APOSTROPHE_RE.sub("", normalise(text)))
+    # A full-width comma lists; only the narrow one can belong to a number.
+    folded = _GROUPING_RE.sub("", _APOSTROPHE_RE.sub("", normalise(text.replace("\uff0c", ", "))))
     kept = {match.start() for match in _MEANINGFUL_RE.finditer(folded)}
     chars = [char if index in kept or not _is_mark(char) else " " for index, char in enumerate(folded)]
     spaced = _SPACE_RE.sub(" ", "".join(chars)).strip()

@@ -43,6 +43,8 @@ _CHINESE_HEDGE_RE: Final = re.compile(
     "|其实|反正|特别|非常|真的|"
     "不再|不会|不是|没有|绝对|绝不|目前|现在|已经|可能|大概|应该|还是|之前|以前|以后"
 )
+# 喝咖啡 is a word of the dictionary; with its object in front the same claim has two.
+_VERBS: Final = frozenset("喝吃看听打做写用买读玩学去住养开穿带坐骑")
 _CHINESE_HEDGES: Final = CHINESE_STOP_WORDS | frozenset("不没别爱最更再只才总常")
 
 
@@ -79,7 +81,17 @@ def _content_terms(folded: str) -> Iterator[str]:
             continue
         for run in _CHINESE_HEDGE_RE.split(token):
             for han in _HAN_RUN_RE.findall(run):
-                yield from (word for word in cut_words(han) if word not in _CHINESE_HEDGES)
+                yield from (word for word in _parted(han) if word not in _CHINESE_HEDGES)
             rest = _HAN_RUN_RE.sub("", run)
             if rest:
                 yield rest
+
+
+def _parted(han: str) -> Iterator[str]:
+    """The words of a run of Chinese, with a verb parted from the object the dictionary has it with."""
+    for word in cut_words(han):
+        if len(word) > 2 and word[0] in _VERBS and len(cut_words(word[1:])) == 1:
+            yield word[0]
+            yield word[1:]
+        else:
+            yield word

@@ -206,12 +206,19 @@ def _grouped(text: str, atoms: Sequence[Atom]) -> list[Atom]:
     for atom in atoms:
         joined = None
         if groups and _CONNECTOR_RE.fullmatch(text, groups[-1].span[1], atom.span[0]):
-            joined = _join(groups[-1], atom)
+            gap = text[groups[-1].span[1] : atom.span[0]]
+            joined = None if _is_noun(groups[-1], atom, gap) else _join(groups[-1], atom)
         if joined is None:
             groups.append(atom)
         else:
             groups[-1] = joined
     return groups
+
+
+def _is_noun(left: Atom, right: Atom, gap: str) -> bool:
+    """Whether the part of the day before a date is a thing: "parents' evening tomorrow"."""
+    alone = left.part is not None and left.days is None and left.clock is None
+    return alone and right.days is not None and not gap.strip()
 
 
 def _join(left: Atom, right: Atom) -> Atom | None:
