@@ -83,8 +83,8 @@ def check_is(snapshot: OwnerSnapshot, world: dict[MemoryId, SearchRow]) -> None:
     probe = random_unit(5)
     found = by_id(snapshot, cosines(snapshot, probe))
     for id_, r in world.items():
-        best = max((dot(f, probe) for f in r.fragments if f.vector is not None), default=NO_VECTOR)
-        assert found[id_] == pytest.approx(best, abs=2e-6)
+        nearest = max((dot(f, probe) for f in r.fragments if f.vector is not None), default=NO_VECTOR)
+        assert found[id_] == pytest.approx(nearest, abs=2e-6)
 
 
 @st.composite

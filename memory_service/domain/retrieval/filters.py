@@ -101,13 +101,16 @@ def is_current(head: MemoryHead, now: datetime) -> bool:
     )
 
 
-def current_rows(snapshot: OwnerSnapshot, now: datetime) -> Mask:
-    """`is_current` of every live row; False for dead ones. Shape (rows,)."""
+def current_rows(snapshot: OwnerSnapshot, now: datetime, *, valid_at: datetime | None = None) -> Mask:
+    """`is_current` of every live row; False for dead ones. Shape (rows,).
+
+    With `valid_at` a memory needs to hold at that time instead of `now`.
+    """
     from memory_service.domain.retrieval.snapshot import STATUS_CODE, TIER_CODE
 
     mask = _coded(snapshot.rows["status"], [STATUS_CODE[status] for status in CURRENT_STATUSES])
     mask &= snapshot.rows["tier"] != TIER_CODE[Tier.ARCHIVE]
-    mask &= held_rows(snapshot, now)
+    mask &= held_rows(snapshot, valid_at or now)
     mask &= unexpired_rows(snapshot, now)
     mask &= snapshot.live
     return mask

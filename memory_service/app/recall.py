@@ -1,0 +1,467 @@
+"""Recall: the memories that matter for a question, ranked, explained and ready to paste (E12, E13, P6, B6, B7).
+
+filter → candidate lists (vector, BM25, names) → fusion → profile → places by kind → context block.
+Everything after the vector of the query is exact and in memory; nothing is approximated and nothing is cut before
+it was compared. When time or the embedder is missing, the answer is lexical and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.context_block import TokenEstimate, build_context_block, estimate_tokens
+from memory_service.app.reading import check_filter
+from memory_service.app.validation import check_count, check_name, check_time, check_vector
+from memory_service.domain import limits
+from memory_service.domain.errors import DeadlineExceeded, InvalidInput, Reason, Unavailable
+from memory_service.domain.ids import OwnerKey, Revision
+from memory_service.domain.memory import MemoryHead, Status
+from memory_service.domain.ranking import PROFILES, Ranked, RankingProfile, ScoreBreakdown, rank
+from memory_service.domain.records import MemoryFilter
+from memory_service.domain.retrieval.candidates import dense_list, lexical_list, names_list, neighbour_places
+from memory_service.domain.retrieval.columns import Ints, Mask
+from memory_service.domain.retrieval.dense import NO_VECTOR
+from memory_service.domain.retrieval.filters import current_rows, held_rows, matching_rows, unexpired_rows
+from memory_service.domain.retrieval.fusion import CandidateLists
+from memory_service.domain.retrieval.slots import Aliases
+from memory_service.domain.retrieval.snapshot import OwnerSnapshot
+from memory_service.domain.text import analyse, check_storable
+from memory_service.domain.vector_clock import VectorClock
+from memory_service.ports.clock import Clock
+from memory_service.ports.embedder import Embedder
+from memory_service.ports.memory_store import MemoryStore
+from memory_service.ports.snapshots import Requirement, SnapshotSource
+from memory_service.ports.telemetry import Telemetry
+
+TOKEN_BUDGET_MAX: Final = 1_000_000
+
+_HIGH_COSINE_SHARE: Final = 0.5
+_FRESH: Final = 0.9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRequest:
+    """What is asked.
+
+    Attributes:
+        query: the question; empty lists what the filter lets through, by score.
+        vector: the caller's own vector of the question, shape (dimension,); needs no length of 1.
+        where: which memories may be found; its `visible_to_agent` is set from `agent`.
+        token_budget: most tokens the context block may take, None for no limit. The list of memories is not cut.
+        as_of_valid, as_of_recorded: what held at, what was believed at, this time instead of now (P10, B9).
+        deadline_seconds: time left to answer in, None for no limit.
+        agent: the agent that asks; other agents' private memories stay hidden (C14).
+        reinforce: count the memories returned as used (E1). A recall of the past never counts.
+    """
+
+    owner: OwnerKey
+    query: str = ""
+    vector: NDArray[np.float32] | None = None
+    where: MemoryFilter = field(default_factory=MemoryFilter)
+    limit: int = limits.RECALL_LIMIT_DEFAULT
+    token_budget: int | None = None
+    requirement: Requirement = field(default_factory=Requirement)
+    as_of_valid: datetime | None = None
+    as_of_recorded: datetime | None = None
+    profile: str = "default"
+    deadline_seconds: float | None = None
+    agent: str = ""
+    reinforce: bool = True
+
+    @property
+    def as_of(self) -> datetime | None:
+        """The time the answer is about; None for now."""
+        return self.as_of_valid or self.as_of_recorded
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledMemory:
+    """A memory found, and why.
+
+    Attributes:
+        contested: never to be presented as certain (E5).
+        in_context: whether the context block has it; False only for want of tokens.
+        why: short reasons for a person.
+    """
+
+    head: MemoryHead
+    score: ScoreBreakdown
+    contested: bool
+    in_context: bool
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a recall; `note` says why it did not run, or what it did."""
+
+    name: str
+    ran: bool
+    seconds: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecallResponse:
+    """The answer.
+
+    Attributes:
+        memories: best first; never fewer than min(limit, matched).
+        context_block: see `context_block`; empty when there is nothing to say.
+        tokens: estimated tokens of the block.
+        clock: everything the answer is based on: the causal context of a change made because of it (B1).
+        revision: the owner's revision the answer is of.
+        degraded: a stage was left out for lack of time or of a backend.
+        matched: how many memories the filter lets through.
+        searched: how many there were to filter.
+    """
+
+    memories: tuple[RecalledMemory, ...]
+    context_block: str
+    tokens: int
+    clock: VectorClock
+    revision: Revision
+    stages: tuple[Stage, ...]
+    degraded: bool
+    matched: int
+    searched: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecallSettings:
+    """How a recall uses its time.
+
+    Attributes:
+        embed_seconds_min: less time than this left, and the query is not embedded.
+        answer_seconds: time kept back for everything after the embedding.
+        as_of_memories_max: most versions a recall of the past looks at, newest recorded first.
+        thread_memories_min: from this many memories on, scoring leaves the event loop.
+    """
+
+    embed_seconds_min: float = 0.002
+    answer_seconds: float = 0.005
+    as_of_memories_max: int = 20_000
+    thread_memories_min: int = 10_000
+    estimate_tokens: TokenEstimate = estimate_tokens
+
+
+class _Watch:
+    """Times the stages of one recall and keeps its deadline."""
+
+    def __init__(self, clock: Clock, telemetry: Telemetry, deadline_seconds: float | None) -> None:
+        self._clock, self._telemetry = clock, telemetry
+        self._ends = None if deadline_seconds is None else clock.monotonic() + deadline_seconds
+        self.stages: list[Stage] = []
+
+    def left(self) -> float | None:
+        """Seconds left, None for no limit."""
+        return None if self._ends is None else self._ends - self._clock.monotonic()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[list[str]]:
+        """Times a stage; what is appended to the list given becomes its note."""
+        notes: list[str] = []
+        started = self._clock.monotonic()
+        yield notes
+        seconds = self._clock.monotonic() - started
+        self.stages.append(Stage(name, True, seconds, "; ".join(notes)))
+        self._telemetry.observe("recall_stage_seconds", seconds, stage=name)
+
+    def count(self, name: str, **labels: str) -> None:
+        """Add one to a counter."""
+        self._telemetry.count(name, 1, **labels)
+
+    def skipped(self, name: str, note: str) -> None:
+        """A stage that does not run."""
+        self.stages.append(Stage(name, False, 0.0, note))
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    """The query's vector, or why there is none; `failed` when there should have been one."""
+
+    vector: NDArray[np.float32] | None
+    note: str = ""
+    failed: bool = False
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    matched: int
+    ranked: Sequence[Ranked]
+    degraded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The use case. `profiles` are the ranking profiles by name; `aliases` find predicates by other names."""
+
+    snapshots: SnapshotSource
+    store: MemoryStore
+    embedder: Embedder
+    accesses: AccessRecorder
+    clock: Clock
+    telemetry: Telemetry
+    aliases: Aliases
+    profiles: Mapping[str, RankingProfile] = field(default_factory=lambda: PROFILES)
+    settings: RecallSettings = field(default_factory=RecallSettings)
+
+    async def __call__(self, request: RecallRequest) -> RecallResponse:
+        """Answer a request.
+
+        Raises:
+            InvalidInput: FIELD_OUT_OF_RANGE, FIELD_INVALID, FIELD_TOO_LONG, TEXT_NOT_STORABLE, TIME_OUT_OF_RANGE,
+                VECTOR_DIMENSION_MISMATCH or VECTOR_INVALID, naming the field.
+            DeadlineExceeded: the memories themselves could not be had in time.
+            Unavailable: the store is away. (An embedder that is away only degrades the answer.)
+        """
+        request, profile = self._checked(request)
+        watch = _Watch(self.clock, self.telemetry, request.deadline_seconds)
+        snapshot, embedded = await self._gathered(request, watch)
+        now = request.as_of or self.clock.now()
+        search = _Search(snapshot, request, profile, self.aliases, embedded, self.embedder.model.id, now, watch)
+        if len(snapshot.live) >= self.settings.thread_memories_min:
+            found = await asyncio.to_thread(search.run)
+        else:
+            found = search.run()
+        response = self._answer(snapshot, request, found, watch)
+        if request.reinforce and request.as_of is None:
+            self.accesses.record(request.owner, (m.head.id for m in response.memories), self.clock.now())
+        return response
+
+    def _checked(self, request: RecallRequest) -> tuple[RecallRequest, RankingProfile]:
+        if request.query.strip():
+            check_storable(request.query, "query", limits.QUERY_CHARS_MAX)
+        check_count(request.limit, "limit", minimum=1, maximum=limits.RECALL_LIMIT_MAX)
+        if request.token_budget is not None:
+            check_count(request.token_budget, "token_budget", minimum=1, maximum=TOKEN_BUDGET_MAX)
+        check_filter(request.where)
+        check_time(request.as_of_valid, "as_of_valid")
+        check_time(request.as_of_recorded, "as_of_recorded")
+        check_name(request.agent, "agent")
+        profile = self.profiles.get(request.profile)
+        if profile is None:
+            raise InvalidInput(
+                Reason.FIELD_INVALID,
+                "profile is not the name of a ranking profile",
+                field="profile",
+                metadata={"known": ", ".join(sorted(self.profiles))},
+            )
+        if request.deadline_seconds is not None and request.deadline_seconds <= 0:
+            _out_of_time()
+        vector = request.vector
+        if vector is not None:
+            vector = check_vector(np.asarray(vector, np.float32), self.embedder.model.dimension, "query_embedding")
+        where = replace(request.where, visible_to_agent=request.agent)
+        return replace(request, where=where, vector=vector), profile
+
+    async def _gathered(self, request: RecallRequest, watch: _Watch) -> tuple[OwnerSnapshot, _Embedded]:
+        """The snapshot and the query's vector, both at once."""
+        if request.vector is not None or not request.query.strip():
+            note = "the caller's vector" if request.vector is not None else "no query"
+            watch.skipped("embed", note)
+            return await self._snapshot(request, watch), _Embedded(request.vector, note)
+        embedding = asyncio.create_task(self._embed(request.query, watch))
+        try:
+            snapshot = await self._snapshot(request, watch)
+            return snapshot, await embedding
+        finally:
+            embedding.cancel()
+            await asyncio.gather(embedding, return_exceptions=True)
+
+    async def _snapshot(self, request: RecallRequest, watch: _Watch) -> OwnerSnapshot:
+        with watch.stage("snapshot") as notes:
+            try:
+                async with asyncio.timeout(watch.left()):
+                    if request.as_of is None:
+                        return await self.snapshots.snapshot(request.owner, request.requirement)
+                    return await self._past(request, notes)
+            except TimeoutError:
+                _out_of_time()
+
+    async def _past(self, request: RecallRequest, notes: list[str]) -> OwnerSnapshot:
+        model, most = self.embedder.model, self.settings.as_of_memories_max
+        rows = await self.store.search_rows_as_of(
+            request.owner,
+            model.id,
+            valid_at=request.as_of_valid,
+            recorded_at=request.as_of_recorded,
+            limit=most,
+        )
+        if len(rows.rows) >= most:
+            notes.append(f"only the {most} versions recorded last")
+        return await asyncio.to_thread(OwnerSnapshot.build, rows, model.id, model.dimension)
+
+    async def _embed(self, query: str, watch: _Watch) -> _Embedded:
+        left = watch.left()
+        allowed = None if left is None else left - self.settings.answer_seconds
+        if allowed is not None and allowed < self.settings.embed_seconds_min:
+            watch.skipped("embed", "no time left")
+            return _Embedded(None, "no time left", failed=True, cause="deadline")
+        with watch.stage("embed") as notes:
+            try:
+                async with asyncio.timeout(allowed):
+                    vectors = await self.embedder.embed([query])
+                return _Embedded(vectors[0])
+            except TimeoutError:
+                embedded = _Embedded(None, "the embedder took too long", failed=True, cause="deadline")
+            except Unavailable:
+                embedded = _Embedded(None, "the embedder is away", failed=True, cause="embedder")
+            notes.append(embedded.note)
+            return embedded
+
+    def _answer(
+        self, snapshot: OwnerSnapshot, request: RecallRequest, found: _Found, watch: _Watch
+    ) -> RecallResponse:
+        with watch.stage("answer"):
+            heads = [snapshot.head(ranked.row) for ranked in found.ranked]
+            block = build_context_block(
+                heads,
+                query=request.query,
+                as_of=request.as_of,
+                token_budget=request.token_budget,
+                estimate=self.settings.estimate_tokens,
+            )
+            included = frozenset(block.included)
+            memories = tuple(
+                RecalledMemory(
+                    head,
+                    ranked.score,
+                    head.current.status is Status.CONTESTED,
+                    place in included,
+                    tuple(_reasons(head, ranked, bool(request.query.strip()))),
+                )
+                for place, (head, ranked) in enumerate(zip(heads, found.ranked, strict=True))
+            )
+        return RecallResponse(
+            memories,
+            block.text,
+            block.tokens,
+            snapshot.clock,
+            snapshot.revision,
+            tuple(watch.stages),
+            found.degraded,
+            found.matched,
+            len(snapshot),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Filtering, listing, fusing and scoring over one snapshot: pure computing, no I/O."""
+
+    snapshot: OwnerSnapshot
+    request: RecallRequest
+    profile: RankingProfile
+    aliases: Aliases
+    embedded: _Embedded
+    model_id: str
+    now: datetime
+    watch: _Watch
+
+    def run(self) -> _Found:
+        with self.watch.stage("filter"):
+            rows = np.flatnonzero(self._eligible())
+        lists = self._lexical(rows, self._dense(rows))
+        with self.watch.stage("score"):
+            ranked = rank(self.snapshot, rows, lists, now=self.now, limit=self.request.limit, profile=self.profile)
+        return _Found(len(rows), ranked, self._degraded())
+
+    def _eligible(self) -> Mask:
+        where = self.request.where
+        matching = matching_rows(self.snapshot, where)
+        if self.request.as_of is None:
+            return matching & current_rows(self.snapshot, self.now, valid_at=where.valid_at)
+        # Status and tier are of today and say nothing about the past; the store chose by what was believed then.
+        return matching & held_rows(self.snapshot, self.now) & unexpired_rows(self.snapshot, self.now)
+
+    def _dense(self, rows: Ints) -> CandidateLists:
+        vector = self.embedded.vector
+        if vector is None or not self.profile.fusion.dense_weight:
+            self.watch.skipped("vector", self.embedded.note)
+            return CandidateLists()
+        if self._foreign:
+            self.watch.skipped("vector", "the memories are indexed under another embedding model")
+            return CandidateLists()
+        with self.watch.stage("vector") as notes:
+            cosine = dense_list(self.snapshot, rows, vector)
+            waiting = int(np.count_nonzero(cosine == NO_VECTOR))
+            if waiting:
+                notes.append(f"{waiting} memories wait for their vectors")
+        return CandidateLists(cosine=cosine)
+
+    def _lexical(self, rows: Ints, lists: CandidateLists) -> CandidateLists:
+        if not self.request.query.strip():
+            self.watch.skipped("lexical", "no query")
+            self.watch.skipped("names", "no query")
+            return lists
+        fusion = self.profile.fusion
+        with self.watch.stage("lexical"):
+            terms = analyse(self.request.query)
+            bm25 = lexical_list(self.snapshot, rows, terms, fusion)
+        with self.watch.stage("names"):
+            names = names_list(self.snapshot, rows, terms, self.aliases)
+        lists = replace(lists, bm25=bm25, names=names)
+        if fusion.neighbour_weight:
+            before, after = neighbour_places(self.snapshot, rows)
+            lists = replace(lists, before=before, after=after)
+        return lists
+
+    @property
+    def _foreign(self) -> bool:
+        return self.snapshot.model_id != self.model_id
+
+    def _degraded(self) -> bool:
+        if self.embedded.failed:
+            self.watch.count("recall_degraded_total", cause=self.embedded.cause)
+        elif self.embedded.vector is not None and self._foreign:
+            self.watch.count("recall_degraded_total", cause="model")
+        else:
+            return False
+        return True
+
+
+def _out_of_time() -> NoReturn:
+    raise DeadlineExceeded(Reason.DEADLINE_EXCEEDED, "the time given for this recall ran out")
+
+
+def _reasons(head: MemoryHead, ranked: Ranked, asked: bool) -> Iterator[str]:
+    """Why a memory is in the answer, for a person."""
+    score = ranked.score
+    if score.cosine is not None and score.cosine >= _HIGH_COSINE_SHARE:
+        yield f"close in meaning (cosine {score.cosine:.2f})"
+    elif score.cosine is not None and asked:
+        yield f"number {score.cosine_rank} in meaning"
+    if score.bm25 is not None:
+        yield f"shares words with the question (number {score.bm25_rank})"
+    if score.names is not None:
+        yield "is about what the question names"
+    if ranked.reserved:
+        yield f"has a place kept for long-term {head.current.kind.value.replace('_', ' ')} memories"
+    if head.usage.access_count:
+        yield f"used {head.usage.access_count} times before"
+    if score.freshness >= _FRESH:
+        yield "recent"
+    if head.current.status is Status.CONTESTED:
+        yield "contested"
+
+
+__all__ = [
+    "TOKEN_BUDGET_MAX",
+    "Recall",
+    "RecallRequest",
+    "RecallResponse",
+    "RecallSettings",
+    "RecalledMemory",
+    "Stage",
+]

@@ -1,0 +1,343 @@
+"""Recall end to end over the in-memory store: two languages, filters, deadlines, the past, use counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memory_service.adapters.embedders.hashing import HASH_MODEL, HashEncoder
+from memory_service.adapters.inmemory import InMemoryMemoryStore, ManualClock
+from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.recall import Recall, RecallRequest, RecallResponse
+from memory_service.domain.errors import DeadlineExceeded, InvalidInput, Reason
+from memory_service.domain.ids import OwnerKey, TenantId, UserId
+from memory_service.domain.memory import (
+    Assertion,
+    Kind,
+    MemoryHead,
+    Provenance,
+    Status,
+    Tier,
+    Usage,
+    Visibility,
+)
+from memory_service.domain.records import MemoryFilter
+from memory_service.domain.retrieval.slots import Aliases
+from memory_service.domain.vector_clock import Dot
+from memory_service.domain.vocabulary import Vocabulary
+from tests.retrieval.builders import NOW, head, memory_id
+from tests.retrieval.doubles import CountingTelemetry, FreshSnapshots, HashEmbedder, keep
+
+OWNER = OwnerKey(TenantId("t"), UserId("u"))
+_DAY = timedelta(days=1)
+
+TEXTS = [
+    "The user prefers green tea over coffee in the afternoon",
+    "The staging database listens on port 5433 at db-07.internal",
+    "用户对花生过敏，点餐时要避开",
+    "用户喜欢在周末去西湖边跑步",
+    "The quarterly report goes to Maria every first Monday",
+    "会议纪要要用表格的格式发给李雷",
+]
+
+
+@dataclass
+class World:
+    store: InMemoryMemoryStore
+    clock: ManualClock
+    embedder: HashEmbedder
+    snapshots: FreshSnapshots
+    telemetry: CountingTelemetry
+    accesses: AccessRecorder
+    recall: Recall
+
+    async def ask(self, query: str = "", **changes: Any) -> RecallResponse:
+        return await self.recall(RecallRequest(owner=OWNER, query=query, **changes))
+
+    async def keep(self, *heads: MemoryHead) -> None:
+        await keep(self.store, OWNER, *heads)
+
+
+@pytest.fixture
+def world() -> World:
+    store, clock = InMemoryMemoryStore(), ManualClock(NOW)
+    embedder, telemetry = HashEmbedder(), CountingTelemetry()
+    snapshots, accesses = FreshSnapshots(store), AccessRecorder(store, telemetry)
+    recall = Recall(snapshots, store, embedder, accesses, clock, telemetry, Aliases(Vocabulary.of()))
+    return World(store, clock, embedder, snapshots, telemetry, accesses, recall)
+
+
+def texts(response: RecallResponse) -> list[str]:
+    return [m.head.current.text for m in response.memories]
+
+
+async def fill(world: World) -> None:
+    await world.keep(*(head(n, text) for n, text in enumerate(TEXTS)))
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("which tea does the user like?", 0),
+        ("db-07.internal", 1),
+        ("5433", 1),
+        ("对什么过敏", 2),
+        ("周末去哪里跑步", 3),
+        ("who gets the quarterly report", 4),
+        ("会议纪要发给谁", 5),
+    ],
+)
+async def test_finds_in_both_languages(world: World, query: str, expected: int) -> None:
+    await fill(world)
+    response = await world.ask(query)
+    assert texts(response)[0] == TEXTS[expected]
+    assert not response.degraded
+    assert len(response.memories) == response.matched == response.searched == len(TEXTS)
+    best = response.memories[0]
+    assert best.score.semantic == max(m.score.semantic for m in response.memories)
+    assert best.why
+    assert best.score.cosine_rank == 1 or best.score.bm25_rank == 1
+
+
+async def test_answer_carries_clock_revision_and_stages(world: World) -> None:
+    await fill(world)
+    response = await world.ask("tea")
+    state = await world.store.state(OWNER)
+    assert (response.revision, response.clock) == (state.revision, state.clock)
+    ran = {stage.name for stage in response.stages if stage.ran}
+    assert ran == {"snapshot", "embed", "filter", "vector", "lexical", "names", "score", "answer"}
+    assert {stage for name, stage in world.telemetry.observed if name == "recall_stage_seconds"} == ran
+
+
+async def test_nobody_home(world: World) -> None:
+    response = await world.ask("tea")
+    assert (response.memories, response.context_block, response.revision) == ((), "", 0)
+
+
+async def test_no_match_still_returns_by_score(world: World) -> None:
+    await world.keep(*(head(n, f"memory number {n}") for n in range(5)))
+    assert len((await world.ask("xyzzy", limit=3)).memories) == 3
+    world.embedder.away = True
+    assert len((await world.ask("xyzzy", limit=3)).memories) == 3
+
+
+async def test_empty_query_lists_what_the_filter_lets_through_by_score(world: World) -> None:
+    await world.keep(
+        head(1, "old", recorded_at=NOW - 300 * _DAY),
+        head(2, "used", usage=Usage(9, 0, NOW)),
+        head(3, "task", kind=Kind.TASK),
+    )
+    response = await world.ask(where=MemoryFilter(kinds=frozenset({Kind.FACT})))
+    assert texts(response) == ["used", "old"]
+    assert world.embedder.asked == []
+
+
+async def test_filters_come_before_scoring(world: World) -> None:
+    await world.keep(*(head(n, f"tea {n}", tags=("work",) if n % 2 else ()) for n in range(10)))
+    response = await world.ask("tea", where=MemoryFilter(tags_all=frozenset({"work"})), limit=10)
+    assert len(response.memories) == response.matched == 5
+    assert response.searched == 10
+
+
+async def test_what_is_not_about_now_is_left_out(world: World) -> None:
+    await world.keep(
+        head(1, "tea now"),
+        head(2, "tea expired", expires_at=NOW),
+        head(3, "tea later", valid_from=NOW + _DAY),
+        head(4, "tea before", valid_to=NOW),
+    )
+    assert texts(await world.ask("tea")) == ["tea now"]
+    world.clock.advance(2 * _DAY)
+    assert set(texts(await world.ask("tea"))) == {"tea now", "tea later"}
+    about_yesterday = MemoryFilter(valid_at=NOW - _DAY)
+    assert set(texts(await world.ask("tea", where=about_yesterday))) == {"tea now", "tea before"}
+
+
+async def test_contested_are_returned_and_marked(world: World) -> None:
+    await world.keep(head(1, "lives in Paris", status=Status.CONTESTED), head(2, "lives by the sea"))
+    response = await world.ask("where does the user live? lives")
+    assert {m.head.current.text: m.contested for m in response.memories} == {
+        "lives in Paris": True,
+        "lives by the sea": False,
+    }
+    assert response.context_block.index("Uncertain") < response.context_block.index("Paris")
+
+
+async def test_private_memories_of_other_agents_stay_hidden(world: World) -> None:
+    planner = Provenance("k", agent="planner")
+    private = head(2, "tea private", visibility=Visibility.PRIVATE, provenance=planner)
+    await world.keep(head(1, "tea shared"), private)
+    assert set(texts(await world.ask("tea", agent="planner"))) == {"tea shared", "tea private"}
+    for agent in ("", "writer"):
+        sneaky = MemoryFilter(visible_to_agent="planner")
+        assert texts(await world.ask("tea", agent=agent, where=sneaky)) == ["tea shared"]
+
+
+async def test_a_predicate_is_found_by_its_name_and_by_an_alias(world: World) -> None:
+    await world.keep(
+        head(1, "nothing in common", assertion=Assertion("user", "location", "x")),
+        *(head(n, f"filler {n}", assertion=Assertion("user", "role", n)) for n in range(2, 9)),
+    )
+    world.embedder.away = True
+    for query in ("location", "在哪个城市"):
+        first = (await world.ask(query)).memories[0]
+        assert first.head.id == memory_id(1)
+        assert first.score.names_rank == 1
+        assert "is about what the question names" in first.why
+
+
+async def test_callers_vector(world: World) -> None:
+    await fill(world)
+    vector = HashEncoder().encode([TEXTS[3]])[0] * 7
+    response = await world.ask(vector=vector)
+    assert texts(response)[0] == TEXTS[3]
+    assert response.memories[0].score.cosine == pytest.approx(1.0, abs=1e-3)
+    assert world.embedder.asked == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "field"),
+    [
+        ({"vector": np.ones(3, np.float32)}, Reason.VECTOR_DIMENSION_MISMATCH, "query_embedding"),
+        ({"vector": np.zeros(HASH_MODEL.dimension, np.float32)}, Reason.VECTOR_INVALID, "query_embedding"),
+        ({"vector": np.full(HASH_MODEL.dimension, np.nan, np.float32)}, Reason.VECTOR_INVALID, "query_embedding"),
+        ({"limit": 0}, Reason.FIELD_OUT_OF_RANGE, "limit"),
+        ({"limit": 201}, Reason.FIELD_OUT_OF_RANGE, "limit"),
+        ({"token_budget": -1}, Reason.FIELD_OUT_OF_RANGE, "token_budget"),
+        ({"profile": "nope"}, Reason.FIELD_INVALID, "profile"),
+        ({"query": "a\x00b"}, Reason.TEXT_NOT_STORABLE, "query"),
+        ({"query": "a" * 8_193}, Reason.FIELD_TOO_LONG, "query"),
+        ({"as_of_valid": NOW.replace(tzinfo=None)}, Reason.FIELD_INVALID, "as_of_valid"),
+        ({"agent": "a" * 300}, Reason.FIELD_TOO_LONG, "agent"),
+        ({"where": MemoryFilter(importance_min=2.0)}, Reason.FIELD_OUT_OF_RANGE, "filter.importance_min"),
+    ],
+)
+async def test_bad_requests_name_their_field(
+    world: World, changes: dict[str, Any], reason: Reason, field: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        await world.ask(**changes)
+    assert (caught.value.reason, caught.value.field) == (reason, field)
+
+
+def stuck(world: World) -> None:
+    world.embedder.stuck = True
+
+
+def away(world: World) -> None:
+    world.embedder.away = True
+
+
+@pytest.mark.parametrize(
+    ("spoil", "deadline", "note"),
+    [
+        (away, None, "the embedder is away"),
+        (stuck, 0.03, "the embedder took too long"),
+        (lambda world: None, 0.004, "no time left"),
+    ],
+)
+async def test_without_vectors_the_answer_is_lexical_and_says_so(
+    world: World, spoil: Callable[[World], None], deadline: float | None, note: str
+) -> None:
+    await fill(world)
+    spoil(world)
+    response = await world.ask("quarterly report 茶", deadline_seconds=deadline)
+    assert texts(response)[0] == TEXTS[4]
+    assert response.degraded
+    assert len(response.memories) == len(TEXTS)
+    stages = {stage.name: stage for stage in response.stages}
+    assert stages["embed"].note == note
+    assert not stages["vector"].ran
+    assert world.telemetry.counts["recall_degraded_total"] == 1
+
+
+async def test_vectors_of_another_model_are_not_compared(world: World) -> None:
+    await fill(world)
+    world.snapshots.model_id = "older:model"
+    response = await world.ask("quarterly report")
+    assert texts(response)[0] == TEXTS[4]
+    assert response.degraded
+    assert all(m.score.cosine is None for m in response.memories)
+
+
+async def test_no_time_for_the_memories_themselves_is_an_error(world: World) -> None:
+    with pytest.raises(DeadlineExceeded):
+        await world.ask("tea", deadline_seconds=0.0)
+    world.snapshots.stuck = True
+    with pytest.raises(DeadlineExceeded):
+        await world.ask("tea", deadline_seconds=0.02)
+
+
+async def test_recall_of_the_past(world: World) -> None:
+    vim = head(1, "The editor in use is vim", recorded_at=NOW - 90 * _DAY, valid_from=NOW - 90 * _DAY)
+    await world.keep(vim)
+    ended = replace(
+        vim.current,
+        version=2,
+        status=Status.SUPERSEDED,
+        recorded_at=NOW - 30 * _DAY,
+        valid_to=NOW - 30 * _DAY,
+        dot=Dot(vim.current.dot.device, 9),
+    )
+    helix = head(2, "The editor in use is helix", recorded_at=NOW - 30 * _DAY, valid_from=NOW - 30 * _DAY)
+    await world.keep(replace(vim, current=ended), helix)
+    editor = "which editor?"
+    assert texts(await world.ask(editor)) == ["The editor in use is helix"]
+    assert texts(await world.ask(editor, as_of_valid=NOW - 60 * _DAY)) == ["The editor in use is vim"]
+    assert texts(await world.ask(editor, as_of_recorded=NOW - 60 * _DAY)) == ["The editor in use is vim"]
+    assert texts(await world.ask(editor, as_of_recorded=NOW - 91 * _DAY)) == []
+    past = await world.ask(editor, as_of_valid=NOW - 60 * _DAY)
+    assert "As of 2025-12-31" in past.context_block
+    await world.accesses.flush()
+    assert {h.usage.access_count for h in await heads_of(world)} == {1, 0}, "only the recall about now counts"
+
+
+async def heads_of(world: World) -> list[MemoryHead]:
+    return list((await world.store.list(OWNER, MemoryFilter(), limit=100)).heads)
+
+
+async def test_only_what_is_returned_counts_as_used(world: World) -> None:
+    await fill(world)
+    before = (await world.store.state(OWNER)).revision
+    await world.ask("green tea", limit=1, reinforce=False)
+    assert world.accesses.waiting == 0
+    world.clock.advance(_DAY)
+    await world.ask("green tea", limit=1)
+    await world.accesses.flush()
+    usage = {h.current.text: h.usage for h in await heads_of(world)}
+    assert usage[TEXTS[0]] == Usage(access_count=1, last_access_at=NOW + _DAY)
+    assert [u.access_count for u in usage.values()].count(0) == len(TEXTS) - 1
+    assert (await world.store.state(OWNER)).revision == before
+
+
+async def test_token_budget_cuts_the_block_not_the_list(world: World) -> None:
+    await fill(world)
+    response = await world.ask("tea", token_budget=70)
+    assert len(response.memories) == len(TEXTS)
+    inside = [m.head.current.text for m in response.memories if m.in_context]
+    assert 0 < len(inside) < len(TEXTS)
+    assert response.tokens <= 70
+    assert all((m.head.current.text in response.context_block) == m.in_context for m in response.memories)
+
+
+async def test_adopted_profile_ranks_by_product(world: World) -> None:
+    await world.keep(
+        head(1, "green tea", usage=Usage(0, 50), tier=Tier.LONG_TERM),
+        head(2, "green tea!", confidence=0.4),
+        head(3, "other"),
+    )
+    response = await world.ask("green tea", profile="adopted")
+    assert texts(response) == ["green tea", "green tea!", "other"]
+    assert response.memories[0].score.support > 1.3
+
+
+async def test_large_owners_are_scored_off_the_event_loop(world: World) -> None:
+    await fill(world)
+    slim = replace(world.recall, settings=replace(world.recall.settings, thread_memories_min=1))
+    response = await slim(RecallRequest(owner=OWNER, query="green tea"))
+    assert texts(response)[0] == TEXTS[0]
