@@ -16,6 +16,7 @@ from memory_service.adapters.wrappers.l1_snapshots import L1Settings, L1Snapshot
 from memory_service.adapters.wrappers.l2_snapshots import L2Snapshots
 from memory_service.adapters.wrappers.query_vectors import CachedQueryEmbedder
 from memory_service.adapters.wrappers.store_snapshots import StoreSnapshots
+from memory_service.adapters.wrappers.timed_embedder import TimedEmbedder
 from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
@@ -97,6 +98,7 @@ async def build_application(
     ids: Ids,
 ) -> Application:
     """Wire the application over connected backends."""
+    embedder = TimedEmbedder(embedder, clock, telemetry)
     model = embedder.model
     store = backend.memories
     cache = RedisSharedCache(RedisSettings(url=redis_url), clock)
@@ -147,7 +149,7 @@ async def build_application(
     )
     authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
     facts = ServerFacts(package_version("memory-service"), model)
-    telemetry.refresh_with(lambda: _gauges(backend, accesses))
+    telemetry.refresh_with(lambda: _set_gauges(backend, accesses, telemetry))
     return Application(
         clock=clock,
         authenticator=authenticator,
@@ -165,10 +167,8 @@ async def build_application(
     )
 
 
-def _gauges(backend: PostgresBackend, accesses: AccessRecorder) -> Mapping[str, float]:
+def _set_gauges(backend: PostgresBackend, accesses: AccessRecorder, telemetry: PrometheusTelemetry) -> None:
     stats = backend.pool_stats()
-    return {
-        "db_pool_size": stats.size,
-        "db_pool_in_use": stats.size - stats.idle,
-        "accesses_waiting": accesses.waiting,
-    }
+    telemetry.gauge("db_pool_size", stats.size)
+    telemetry.gauge("db_pool_in_use", stats.size - stats.idle)
+    telemetry.gauge("queue_depth", accesses.waiting, queue="accesses")

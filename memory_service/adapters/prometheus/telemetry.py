@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
@@ -28,24 +28,32 @@ COUNTERS = (
     Metric("rpc_requests_total", "Requests answered, by call and status code.", ("rpc", "code")),
     Metric("writes_total", "Statements accepted, by what they did.", ("effect",)),
     Metric("memories_forgotten_total", "Memories forgotten."),
+    Metric("recall_degraded_total", "Recalls answered without a stage, by what was missing.", ("cause",)),
+    Metric("snapshot_requests_total", "Owner snapshots asked for, by tier and result.", ("tier", "result")),
+    Metric("snapshot_evictions_total", "Owner snapshots let go for want of room.", ("tier",)),
+    Metric("snapshot_puts_total", "Owner snapshots offered to the shared cache, by result.", ("result",)),
+    Metric("snapshot_news_total", "News of changes exchanged between processes, by result.", ("result",)),
+    Metric("query_vector_requests_total", "Vectors of queries asked for, by tier and result.", ("tier", "result")),
+    Metric("access_dropped_total", "Use counts dropped because too many were waiting."),
+    Metric("access_flush_failures_total", "Failed attempts to write use counts down, by reason.", ("reason",)),
     Metric("embed_deferred_total", "Fragments stored without a vector because the model was away."),
     Metric("embed_backfilled_total", "Fragments given their vector later."),
-    Metric("access_flush_failures_total", "Failed attempts to write use counts down."),
     Metric("job_runs_total", "Background runs, by job and outcome.", ("job", "outcome")),
 )
 HISTOGRAMS = (
     Metric("rpc_duration_seconds", "Time to answer a request, by call.", ("rpc",)),
     Metric("recall_stage_seconds", "Time of each stage of a recall.", ("stage",)),
-    Metric("embed_seconds", "Time of one call to the embedding model, by purpose.", ("purpose",)),
+    Metric("snapshot_load_seconds", "Time to load an owner snapshot, by tier.", ("tier",)),
+    Metric("embed_seconds", "Time of one call to the embedding model."),
 )
 GAUGES = (
     Metric("ready", "Whether the server is ready: 1 or 0."),
     Metric("db_pool_size", "Open connections to PostgreSQL."),
     Metric("db_pool_in_use", "Connections to PostgreSQL that are working."),
-    Metric("queue_depth", "Work waiting, by queue.", ("queue",)),
-    Metric("l1_bytes", "Memory taken by owner snapshots."),
-    Metric("l1_owners", "Owners at hand in this process."),
-    Metric("embedded_restarts", "Embedded servers restarted after they died.", ("server",)),
+    Metric("queue_depth", "Work waiting in this process, by queue.", ("queue",)),
+    Metric("snapshot_cache_bytes", "Memory taken by owner snapshots.", ("tier",)),
+    Metric("snapshot_cache_owners", "Owners at hand in this process.", ("tier",)),
+    Metric("query_vector_cache_entries", "Vectors of queries at hand in this process."),
 )
 
 
@@ -60,7 +68,7 @@ class PrometheusTelemetry:
     ) -> None:
         self.registry = CollectorRegistry()
         self._metrics: dict[str, MetricWrapperBase] = {}
-        self._refreshers: list[Callable[[], Mapping[str, float]]] = []
+        self._refreshers: list[Callable[[], None]] = []
         self._unknown: set[str] = set()
         for metric in counters:
             self._metrics[metric.name] = Counter(
@@ -93,15 +101,14 @@ class PrometheusTelemetry:
         if isinstance(metric, Gauge):
             (metric.labels(**labels) if labels else metric).set(value)
 
-    def refresh_with(self, refresher: Callable[[], Mapping[str, float]]) -> None:
-        """Ask `refresher` for the values of gauges without labels whenever metrics are scraped."""
+    def refresh_with(self, refresher: Callable[[], None]) -> None:
+        """Call `refresher`, which sets gauges, whenever metrics are scraped."""
         self._refreshers.append(refresher)
 
     def exposition(self) -> bytes:
         """The metrics in Prometheus' text format."""
         for refresher in self._refreshers:
-            for name, value in refresher().items():
-                self.gauge(name, value)
+            refresher()
         return generate_latest(self.registry)
 
     def _find(self, name: str) -> MetricWrapperBase | None:
