@@ -69,13 +69,19 @@ BY_SQLSTATE_CLASS: dict[str, _Answer] = {
 """By the first two characters, where the whole state has no row."""
 
 
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+"""Everything the driver raises by design. TimeoutError and ConnectionError are OSErrors."""
+
+
 def _answer_for(error: BaseException) -> _Answer:
     if isinstance(error.__cause__, UnicodeEncodeError) or isinstance(error, UnicodeEncodeError):
         return _TEXT  # a lone surrogate: refused before it is sent
     if isinstance(error, asyncpg.PostgresError):
         state = str(error.sqlstate or "")
         return BY_SQLSTATE.get(state) or BY_SQLSTATE_CLASS.get(state[:2]) or _BUG
-    if isinstance(error, OSError):  # TimeoutError and ConnectionError among them
+    # InternalClientError: "another operation is in progress" on a connection that nobody else uses, because
+    # PostgreSQL's farewell has been read and the end of the stream has not.
+    if isinstance(error, OSError | asyncpg.InternalClientError):
         return _AWAY
     # What the driver says by itself about a connection that is gone or a pool that closes.
     text = str(error)
@@ -104,12 +110,11 @@ def translated() -> Iterator[None]:
     """Raise what the driver raises inside as the service's errors, chained. Wrap driver calls only."""
     try:
         yield
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, UnicodeEncodeError) as error:
+    except (*DRIVER_ERRORS, UnicodeEncodeError) as error:
         raise translated_error(error) from error
 
 
 def connection_is_gone(error: BaseException) -> bool:
     """Whether `error` says that a connection had died, so that another one may be tried."""
-    return isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError) and (
-        _answer_for(error) is _AWAY and not isinstance(error, TimeoutError)
-    )
+    gone = isinstance(error, DRIVER_ERRORS) and _answer_for(error) is _AWAY
+    return gone and not isinstance(error, TimeoutError)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from typing import TypeVar
@@ -92,8 +92,7 @@ class PostgresMemoryStore:
         heads = await _converted(found[:limit], rows.head_of)
         if len(found) <= limit or not heads:
             return Page(heads, None)
-        last = heads[-1]
-        return Page(heads, (last.created_at or last.current.recorded_at, last.id))
+        return Page(heads, _page_key(heads[-1]))
 
     async def history(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[MemoryVersion]:
         """Every version of a memory, oldest first."""
@@ -143,7 +142,8 @@ class PostgresMemoryStore:
             ids = [row["memory_id"] for row in versions]
             contents = [row["content_version"] for row in versions]
             fragments = await session.rows(sql.AS_OF_FRAGMENTS, model_id, ids, contents) if ids else []
-        return SearchRows(state.revision, state.clock, await _joined(versions, fragments))
+        found = await _joined(versions, fragments, oldest_first=False)
+        return SearchRows(state.revision, state.clock, found)
 
     async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
         """Add to access counts and move last access forward.
@@ -223,16 +223,24 @@ async def _converted(found: Sequence[_Row], convert: Callable[[_Row], _Value]) -
     return values
 
 
-async def _joined(heads: Sequence[rows.Record], fragments: Sequence[rows.Record]) -> list[SearchRow]:
-    """Heads, in their order, each with its fragments in order of ordinal."""
+def _page_key(head: MemoryHead) -> tuple[datetime, MemoryId]:
+    return (head.created_at or head.current.recorded_at, head.id)
+
+
+async def _joined(
+    heads: Sequence[rows.Record], fragments: Sequence[rows.Record], *, oldest_first: bool = True
+) -> list[SearchRow]:
+    """Heads, oldest first or as they come, each with its fragments in order of ordinal."""
     pieces: defaultdict[MemoryId, list[Fragment]] = defaultdict(list)
     for start in range(0, len(fragments), _SLICE_ROWS):
         await asyncio.sleep(0)
         for fragment in rows.fragments_of(fragments[start : start + _SLICE_ROWS]):
             pieces[fragment.memory_id].append(fragment)
     converted = await _converted(heads, rows.head_of)
+    if oldest_first:
+        converted.sort(key=_page_key)
     return [SearchRow(head, _in_order(pieces.get(head.id, ()))) for head in converted]
 
 
-def _in_order(fragments: Iterable[Fragment]) -> Sequence[Fragment]:
+def _in_order(fragments: Sequence[Fragment]) -> Sequence[Fragment]:
     return tuple(rows.without_waiting_twins(fragments))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import asyncpg
@@ -45,6 +46,7 @@ Row = Sequence[Any]
 
 _VERSION_WIDTH = len(VERSION_COLUMNS)
 _HEAD_WIDTH = _VERSION_WIDTH + len(USAGE_COLUMNS) + 1
+_DECODER = json.JSONDecoder()
 _KINDS = {k.value: k for k in Kind}
 _SOURCES = {s.value: s for s in Source}
 _TIERS = {t.value: t for t in Tier}
@@ -84,9 +86,15 @@ def _utc(moment: datetime | None) -> datetime | None:
     return moment if moment is None or moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
+@lru_cache(maxsize=4_096)
 def clock_of(text: str) -> VectorClock:
-    """A clock from its JSON."""
+    """A clock from its JSON. Cached: what one request or batch wrote had seen the same."""
     return VectorClock(json.loads(text))
+
+
+def _json_of(text: str) -> Any:
+    """A value from JSON that `columns.json_text` wrote (no space around it)."""
+    return _DECODER.raw_decode(text)[0]
 
 
 def state_of(row: Row) -> OwnerState:
@@ -125,7 +133,7 @@ def version_of(row: Row) -> MemoryVersion:
         context=clock_of(context),
         revision=revision,
         provenance=Provenance(actor, device, agent, session, process, reference),
-        assertion=None if predicate is None else Assertion(subject, predicate, json.loads(value)),
+        assertion=None if predicate is None else Assertion(subject, predicate, _json_of(value)),
         tags=tuple(tags),
         language=language,
         valid_from=_utc(valid_from),
@@ -142,9 +150,7 @@ def version_of(row: Row) -> MemoryVersion:
 def head_of(record: asyncpg.Record) -> MemoryHead:
     """A head from version columns, usage columns and created_at."""
     row = tuple(record)
-    access_count, adopted_count, last_access_at, last_confirmed_at, created_at = row[
-        _VERSION_WIDTH:_HEAD_WIDTH
-    ]
+    access_count, adopted_count, last_access_at, last_confirmed_at, created_at = row[_VERSION_WIDTH:_HEAD_WIDTH]
     usage = Usage(access_count, adopted_count, _utc(last_access_at), _utc(last_confirmed_at))
     return MemoryHead(version_of(row[:_VERSION_WIDTH]), usage, _utc(created_at))
 
@@ -166,8 +172,10 @@ def fragments_of(records: Sequence[Record]) -> list[Fragment]:
     ]
 
 
-def without_waiting_twins(fragments: Iterable[Fragment]) -> list[Fragment]:
+def without_waiting_twins(fragments: Sequence[Fragment]) -> list[Fragment]:
     """Leave out fragments that wait when the same piece has a vector; one memory's, in order of ordinal."""
+    if len(fragments) < 2:
+        return list(fragments)
     by_piece: dict[int, list[Fragment]] = {}
     for fragment in fragments:
         by_piece.setdefault(fragment.ordinal, []).append(fragment)
@@ -186,7 +194,7 @@ def outcome_of(row: Row) -> StoredOutcome:
         request_id=request_id,
         dot=Dot(DeviceId(device), counter),
         payload_digest=digest,
-        outcome=json.loads(outcome),
+        outcome=_json_of(outcome),
         revision=Revision(revision),
         at=at,
     )
@@ -225,7 +233,7 @@ def journal_entry_of(row: Row) -> JournalEntry:
         reason=reason,
         before=before,
         after=after,
-        details=json.loads(details),
+        details=_json_of(details),
     )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
 
 from memory_service.adapters.postgres import rows, sql
-from memory_service.adapters.postgres.errors import connection_is_gone, translated, translated_error
+from memory_service.adapters.postgres.errors import DRIVER_ERRORS, connection_is_gone, translated, translated_error
 from memory_service.adapters.postgres.settings import PostgresSettings
 from memory_service.domain.errors import FailedPrecondition, InternalError, Reason, Unavailable
 
@@ -48,9 +48,7 @@ class Session:
     async def row(self, statement: str, *parameters: object) -> asyncpg.Record | None:
         """The first row."""
         with translated():
-            found: asyncpg.Record | None = await self._connection.fetchrow(
-                statement, self._owner, *parameters
-            )
+            found: asyncpg.Record | None = await self._connection.fetchrow(statement, self._owner, *parameters)
         return found
 
     async def value(self, statement: str, *parameters: object) -> Any:
@@ -120,7 +118,7 @@ class Database:
             await self._abandon(connection)
             raise
         # Nothing to undo any more: a cancellation from here on comes after the commit.
-        await self._pool.release(connection)
+        await self._release(connection)
 
     async def _begin(self, begin: str) -> Any:
         """A connection in a transaction; one that turns out dead is replaced once (nothing was sent yet)."""
@@ -161,13 +159,23 @@ class Database:
 
     async def _roll_back(self, connection: Any) -> None:
         try:
-            if not connection.is_closed():
-                await connection.execute(sql.ROLLBACK, timeout=_CLEANUP_SECONDS_MAX)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-            connection.terminate()
+            await connection.execute(sql.ROLLBACK, timeout=_CLEANUP_SECONDS_MAX)
+        except DRIVER_ERRORS:
+            self._cut(connection)
+        else:
+            await self._release(connection)
+
+    async def _release(self, connection: Any) -> None:
+        """Give back a connection whose transaction has ended; one that died meanwhile is no failure any more."""
         try:
             await self._pool.release(connection, timeout=_CLEANUP_SECONDS_MAX)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        except DRIVER_ERRORS:
+            self._cut(connection)
+
+    @staticmethod
+    def _cut(connection: Any) -> None:
+        """End a connection at once; PostgreSQL rolls back what it had begun."""
+        with suppress(asyncpg.InterfaceError):  # the pool has taken a dead one back by itself
             connection.terminate()
 
     async def fetch(self, statement: str, *parameters: object) -> Sequence[asyncpg.Record]:
@@ -178,7 +186,7 @@ class Database:
         with translated():
             try:
                 return await self._fetch_once(statement, parameters)
-            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            except DRIVER_ERRORS as error:
                 if not connection_is_gone(error):
                     raise
             await self._pool.expire_connections()
@@ -199,6 +207,10 @@ def _server_settings(settings: PostgresSettings) -> dict[str, str]:
         "search_path": "memory_service, public",
         "timezone": "UTC",
         "jit": "off",  # compiling takes longer than any statement here runs
+        # Every statement names an owner and has an index for it: planned once per connection, and never as a scan
+        # of a table, not even when it is planned while the table is empty and used when it has grown.
+        "plan_cache_mode": "force_generic_plan",
+        "enable_seqscan": "off",
         "statement_timeout": milliseconds(settings.statement_timeout),
         "lock_timeout": milliseconds(settings.lock_timeout),
         "idle_in_transaction_session_timeout": milliseconds(settings.idle_in_transaction_timeout),
@@ -241,7 +253,7 @@ async def open_database(settings: PostgresSettings) -> Database:
             init=prepare,
             reset=_keep_session,
         )
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except DRIVER_ERRORS as error:
         raise translated_error(error) from error
     return Database(settings, pool)
 

@@ -58,9 +58,7 @@ _USAGE = ", ".join(f"m.{name}" for name in USAGE_COLUMNS)
 _CURRENT = "m.status IN ('active', 'contested')"
 _OLDEST_FIRST = "ORDER BY m.created_at, m.memory_id"
 
-HEADS = _statement(
-    "heads", f"SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND m.memory_id = ANY($2::uuid[])"
-)
+HEADS = _statement("heads", f"SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND m.memory_id = ANY($2::uuid[])")
 
 HEADS_IN_SLOTS = _statement(
     "heads_in_slots",
@@ -112,9 +110,7 @@ VERSIONS = _statement(
 
 # What goes with memories ----------------------------------------------------------------------------------
 
-_OUTCOME = (
-    "i.operation, i.request_id, i.dot_device, i.dot_counter, i.payload_digest, i.outcome, i.revision, i.at"
-)
+_OUTCOME = "i.operation, i.request_id, i.dot_device, i.dot_counter, i.payload_digest, i.outcome, i.revision, i.at"
 
 OUTCOME_OF_REQUEST = _statement(
     "outcome_of_request",
@@ -164,9 +160,8 @@ FRAGMENTS = _statement(
     f"""SELECT {_FRAGMENT} FROM fragments f
     WHERE f.owner = $1 AND f.memory_id = $2 AND f.content_version = $3 ORDER BY f.ordinal, f.model_id""",
 )
-SEARCH_HEADS = _statement(
-    "search_heads", f"SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND {_SEARCHABLE} {_OLDEST_FIRST}"
-)
+# Whole snapshots come unsorted: their rows are wide, and the database would sort them on disk.
+SEARCH_HEADS = _statement("search_heads", f"SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND {_SEARCHABLE}")
 SEARCH_FRAGMENTS = _statement(
     "search_fragments",
     f"""SELECT {_FRAGMENT_OF_MODEL} FROM memories m JOIN fragments f ON {_OF_HEAD}
@@ -175,7 +170,7 @@ SEARCH_FRAGMENTS = _statement(
 DELTA_HEADS = _statement(
     "delta_heads",
     f"""SELECT {_HEAD} FROM memories m
-    WHERE m.owner = $1 AND m.changed_revision > $2 AND {_SEARCHABLE} {_OLDEST_FIRST}""",
+    WHERE m.owner = $1 AND m.changed_revision > $2 AND {_SEARCHABLE}""",
 )
 DELTA_FRAGMENTS = _statement(
     "delta_fragments",
