@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 import yaml
 
+from memory_service.adapters.prometheus import telemetry
+from memory_service.cli.app import app
+from memory_service.config import Settings
 from tests.foundations.repository import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = ("service", "worker", "migrate")
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-METRICS = {
+#: What operators were promised to see.
+PROMISED = {
     "memory_service_rpc_requests_total",
     "memory_service_rpc_duration_seconds_bucket",
     "memory_service_snapshot_requests_total",
@@ -64,6 +68,18 @@ def test_our_containers_have_no_privileges(name: str) -> None:
     assert environment["MEMORY_SERVICE_OPS_LISTEN"] == "0.0.0.0:9464"
     assert "@postgres:5432/" in environment["MEMORY_SERVICE_DATABASE_URL"]
     assert environment["MEMORY_SERVICE_REDIS_URL"].startswith("redis://redis:6379")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_containers_run_commands_that_exist(name: str) -> None:
+    known = {command.name for command in app.registered_commands}
+    assert SERVICES[name]["command"][0] in known
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_setting_of_our_containers_exists(name: str) -> None:
+    known = {f"MEMORY_SERVICE_{field.upper()}" for field in Settings.model_fields}
+    assert set(SERVICES[name]["environment"]) <= known
 
 
 @pytest.mark.parametrize("name", ["service", "worker"])
@@ -119,9 +135,35 @@ def dashboard() -> dict[str, Any]:
     return loaded
 
 
-def test_the_dashboard_shows_every_promised_metric_and_no_other() -> None:
+def declared() -> set[str]:
+    """The series that the service exports, as Prometheus names them."""
+    names = {metric.name for metric in (*telemetry.COUNTERS, *telemetry.GAUGES)}
+    names |= {f"{metric.name}_bucket" for metric in telemetry.HISTOGRAMS}
+    return {telemetry.PREFIX + name for name in names}
+
+
+def test_the_dashboard_shows_what_was_promised_and_nothing_that_does_not_exist() -> None:
     queries = [target["expr"] for panel in dashboard()["panels"] for target in panel["targets"]]
-    assert {name for query in queries for name in re.findall(r"memory_service_\w+", query)} == METRICS
+    shown = {name for query in queries for name in re.findall(r"memory_service_\w+", query)}
+    assert shown >= PROMISED
+    assert shown <= declared()
+
+
+def test_the_dashboard_groups_by_labels_that_exist() -> None:
+    every = (*telemetry.COUNTERS, *telemetry.GAUGES, *telemetry.HISTOGRAMS)
+    labels = {telemetry.PREFIX + metric.name: set(metric.labels) for metric in every}
+    for panel in dashboard()["panels"]:
+        for target in panel["targets"]:
+            [name] = re.findall(r"memory_service_\w+", target["expr"])
+            known = (
+                labels[name.removesuffix("_bucket")] | {"instance"} | ({"le"} if name.endswith("_bucket") else set())
+            )
+            grouped = {
+                label for group in re.findall(r"by \(([^)]*)\)", target["expr"]) for label in group.split(", ")
+            }
+            filtered = set(re.findall(r"(\w+)(?:=|!=)\"", target["expr"]))
+            assert grouped | filtered <= known, target["expr"]
+            assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= grouped
 
 
 def test_the_dashboard_uses_the_provisioned_source_and_its_panels_do_not_overlap() -> None:
