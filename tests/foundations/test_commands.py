@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -128,3 +130,28 @@ def test_set_up_installs_by_hash_once(checkout: Path) -> None:
         lock.write("# changed\n")
     changed = set_up(checkout, PYTHON=str(fake))
     assert (changed.returncode, calls.read_text().count("\n")) == (0, 6)
+
+
+def test_run_passes_its_variables_on_and_becomes_the_service() -> None:
+    if shutil.which("make") is None:
+        pytest.skip("needs make")
+    given = ["PORT=1234", "OPS_PORT=1235", "DATA=a folder"]
+    command = ["make", "-n", "-s", "-C", str(ROOT), "run", *given]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    [line] = [line for line in shown.replace("\\\n", " ").splitlines() if "memory-service serve" in line]
+    words = shlex.split(line)
+    assert words[:2] == ["exec", "env"]
+    assert words[2:5] == [
+        "MEMORY_SERVICE_LISTEN=127.0.0.1:1234",
+        "MEMORY_SERVICE_OPS_LISTEN=127.0.0.1:1235",
+        "MEMORY_SERVICE_DATA_DIR=a folder",
+    ]
+
+
+def test_run_sets_nothing_that_was_not_given() -> None:
+    if shutil.which("make") is None:
+        pytest.skip("needs make")
+    environment = {name: value for name, value in os.environ.items() if name not in {"PORT", "OPS_PORT", "DATA"}}
+    command = ["make", "-n", "-s", "-C", str(ROOT), "run"]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    assert "MEMORY_SERVICE_" not in shown
