@@ -25,15 +25,15 @@ class _Dictionary:
     """Log probabilities of words, and for each first character the longest word that starts with it."""
 
     def __init__(self, path: Path) -> None:
-        counts: dict[str, int] = {}
+        # Three columns: word, count, part of speech.
+        columns = path.read_text(encoding="utf-8").split()
+        words, counts = columns[0::3], [int(count) or 1 for count in columns[1::3]]
+        total = log(sum(counts))
+        self.weight: dict[str, float] = {word: log(count) - total for word, count in zip(words, counts, strict=True)}
         longest: dict[str, int] = {}
-        for line in path.read_text(encoding="utf-8").splitlines():
-            word, count, *_ = line.split(" ")
-            counts[word] = int(count) or 1
+        for word in words:
             if len(word) > longest.get(word[0], 0):
                 longest[word[0]] = len(word)
-        total = log(sum(counts.values()))
-        self.weight: dict[str, float] = {word: log(count) - total for word, count in counts.items()}
         self.longest = longest
         self.unknown = -total
 
