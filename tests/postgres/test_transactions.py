@@ -25,15 +25,23 @@ from memory_service.domain.errors import (
     Unavailable,
 )
 from memory_service.domain.ids import DeviceId, Revision
-from memory_service.domain.memory import Assertion
+from memory_service.domain.memory import Assertion, MemoryVersion, Usage
 from memory_service.domain.vector_clock import Dot
 from memory_service.ports.memory_store import Changeset
+from tests.conftest import NewDatabase
 from tests.contracts import builders as make
 from tests.postgres.fixtures import connected, postgres_backend
 
 OPEN_TRANSACTIONS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name = 'memory-service' AND state LIKE 'idle in transaction%'"""
+
+
+@pytest.fixture(scope="module")
+async def database_url(new_database: NewDatabase) -> AsyncIterator[str]:
+    """One database for all: every test has owners of its own."""
+    async with new_database() as dsn:
+        yield dsn
 
 
 @pytest.fixture
@@ -316,6 +324,35 @@ def test_every_state_becomes_an_error_of_ours_without_driver_text(state: str):
     assert "secret" not in str(answer)
     if state in known:
         assert (type(answer), answer.reason) == known[state]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["gap after the head", "gap in the change", "forgotten", "unknown usage", "unknown forgotten", "again"]
+)
+async def test_a_change_that_does_not_fit_what_is_stored_is_a_bug_and_not_a_silent_loss(
+    backend: PostgresBackend, wrong: str
+):
+    owner, first = make.new_owner(), make.version(make.new_id())
+    await make.write(backend.memories, owner, first)
+    versions: list[MemoryVersion] = []
+    fields: dict[str, Any] = {}
+    if wrong == "gap after the head":
+        versions = [dataclasses.replace(first, version=3)]
+    elif wrong == "gap in the change":
+        versions = [dataclasses.replace(first, version=2), dataclasses.replace(first, version=4)]
+    elif wrong == "again":
+        versions = [first]
+    elif wrong == "unknown usage":
+        fields["usage"] = {make.new_id(): Usage(1)}
+    elif wrong == "unknown forgotten":
+        fields["forgotten"] = [make.new_id()]
+    else:
+        await make.write(backend.memories, owner, forgotten=[first.id])
+        versions = [dataclasses.replace(first, version=2)]
+    before = await make.dump(backend.memories, owner, [first.id])
+    with pytest.raises(InternalError):
+        await make.write(backend.memories, owner, *versions, **fields)
+    assert await make.dump(backend.memories, owner, [first.id]) == before
 
 
 async def test_a_first_change_by_several_at_once_makes_one_owner(database_url: str):

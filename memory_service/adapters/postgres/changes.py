@@ -116,8 +116,7 @@ class PostgresOwnerChange:
             *_columns(len(sql.OUTCOME_COLUMNS), map(_outcome_record, changeset.outcomes)),
             *_columns(len(sql.DEVICE_COLUMNS), device_records(self._state, changeset)),
         )
-        if written != len({version.id for version in changeset.versions}):
-            raise InternalError(Reason.INTERNAL, "a version must follow the head of a memory that exists")
+        _expect(written, len({version.id for version in changeset.versions}))
         await self._write_the_rarer(changeset)
 
     async def _write_the_rarer(self, changeset: Changeset) -> None:
@@ -132,9 +131,16 @@ class PostgresOwnerChange:
         touched = touched_records(changeset)
         if touched:
             columns = _columns(len(sql.USAGE_WRITTEN_COLUMNS), touched)
-            await self._session.run(sql.WRITE_USAGE, revision, *columns)
-        if changeset.forgotten:
-            await self._session.run(sql.FORGET, list(changeset.forgotten), revision)
+            _expect(await self._session.value(sql.WRITE_USAGE, revision, *columns), len(touched))
+        forgotten = list(set(changeset.forgotten))
+        if forgotten:
+            _expect(await self._session.value(sql.FORGET, forgotten, revision), len(forgotten))
+
+
+def _expect(written: int, named: int) -> None:
+    """Raise `InternalError` when a change names a memory that is not there, or not as its writer had read it."""
+    if written != named:
+        raise InternalError(Reason.INTERNAL, "a change names a memory that does not exist, or its old version")
 
 
 def _usage_values(usage: Usage | None) -> tuple[object, ...]:
@@ -150,17 +156,19 @@ def _usage_values(usage: Usage | None) -> tuple[object, ...]:
 
 
 def version_records(changeset: Changeset) -> list[tuple[object, ...]]:
-    """The values of `sql.WRITTEN_COLUMNS` for each version."""
+    """The values of `sql.WRITTEN_COLUMNS` for each version. Raises `InternalError` for a gap between versions."""
     first: dict[MemoryId, MemoryVersion] = {}
     last: dict[MemoryId, MemoryVersion] = {}
     for version in changeset.versions:
         first.setdefault(version.id, version)
+        if version.id in last and version.version != last[version.id].version + 1:
+            raise InternalError(Reason.INTERNAL, "versions of a memory must follow each other without gap")
         last[version.id] = version
     return [
         (
             *(column.get(version) for column in VERSION_COLUMNS),
             last[version.id] is version,
-            first[version.id].version == 1,
+            first[version.id].version - 1,
             first[version.id].recorded_at,
             *_usage_values(changeset.usage.get(version.id)),
         )

@@ -36,6 +36,7 @@ class PostgresKeyStore:
             key.created_at,
             key.expires_at,
             key.revoked_at,
+            repeatable=False,
         )
         if not found[0][0]:
             raise AlreadyExists(Reason.ALREADY_EXISTS, "the key exists already")

@@ -178,16 +178,16 @@ class Database:
         with suppress(asyncpg.InterfaceError):  # the pool has taken a dead one back by itself
             connection.terminate()
 
-    async def fetch(self, statement: str, *parameters: object) -> Sequence[asyncpg.Record]:
+    async def fetch(self, statement: str, *parameters: object, repeatable: bool = True) -> Sequence[asyncpg.Record]:
         """Rows of a statement that is of no one owner, in a transaction of its own.
 
-        Tried once more on another connection when the first had died: only for statements that may run twice.
+        A `repeatable` one is tried once more, on another connection, when the first had died.
         """
         with translated():
             try:
                 return await self._fetch_once(statement, parameters)
             except DRIVER_ERRORS as error:
-                if not connection_is_gone(error):
+                if not (repeatable and connection_is_gone(error)):
                     raise
             await self._pool.expire_connections()
             return await self._fetch_once(statement, parameters)
@@ -271,6 +271,8 @@ async def _vector_schema(address: dict[str, Any], timeout: float) -> str:
         connection.terminate()
     if row is None:
         raise FailedPrecondition(Reason.SCHEMA_UNKNOWN, "the database has no pgvector: migrate first")
+    if not row["migrated"]:
+        raise FailedPrecondition(Reason.SCHEMA_UNKNOWN, "the database has no schema: migrate first")
     if row["above_rls"]:
         raise FailedPrecondition(
             Reason.SCHEMA_UNKNOWN, "the database role may pass by row-level security: choose another app_role"

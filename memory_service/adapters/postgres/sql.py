@@ -218,7 +218,7 @@ WAITING_FRAGMENTS = _statement(
 WRITTEN_COLUMNS = (
     *((c.name, c.wire) for c in VERSION_COLUMNS),
     ("is_head", "bool"),  # the newest version of its memory in the change
-    ("is_new", "bool"),  # the memory has no head yet
+    ("follows", "int4"),  # version of the head before the change, 0 when the memory is new
     ("created_at", "timestamptz"),
     ("has_usage", "bool"),
     ("access_count", "int8"),
@@ -314,10 +314,10 @@ def _write() -> str:
               WHERE o.owner = $1),
     kept AS (INSERT INTO memory_versions (owner, {", ".join(names)}) SELECT $1, {values} FROM v),
     added AS (INSERT INTO memories (owner, {", ".join(names)}, created_at, changed_revision, {usage})
-              SELECT $1, {values}, v.created_at, $2, {usage_values} FROM v WHERE v.is_head AND v.is_new
+              SELECT $1, {values}, v.created_at, $2, {usage_values} FROM v WHERE v.is_head AND v.follows = 0
               RETURNING 1),
     moved AS (UPDATE memories m SET {sets}, changed_revision = $2, {usage_sets}
-              FROM v WHERE m.owner = $1 AND m.memory_id = v.memory_id AND v.is_head AND NOT v.is_new
+              FROM v WHERE m.owner = $1 AND m.memory_id = v.memory_id AND m.version = v.follows AND v.is_head
               RETURNING 1),
     pieces AS (INSERT INTO fragments (owner, {fragment_names})
                SELECT $1, f.memory_id, f.content_version, f.ordinal, f.model_id, f.text, f.terms::text[],
@@ -343,11 +343,13 @@ WRITE_TOMBSTONES = _statement(
 )
 WRITE_USAGE = _statement(
     "write_usage",
-    f"""UPDATE memories m SET changed_revision = $2, {
+    f"""WITH touched AS (UPDATE memories m SET changed_revision = $2, {
         ", ".join(f"{name} = CASE WHEN u.has_usage THEN u.{name} ELSE m.{name} END" for name in USAGE_COLUMNS)
     }
-    FROM {_unnest("u", 3, USAGE_WRITTEN_COLUMNS)} WHERE m.owner = $1 AND m.memory_id = u.memory_id""",
+    FROM {_unnest("u", 3, USAGE_WRITTEN_COLUMNS)} WHERE m.owner = $1 AND m.memory_id = u.memory_id RETURNING 1)
+    SELECT count(*) FROM touched""",
 )
+"""Answers how many heads it wrote."""
 FORGET = _statement(
     "forget",
     """WITH heads AS (DELETE FROM memories m WHERE m.owner = $1 AND m.memory_id = ANY($2::uuid[])),
@@ -356,10 +358,13 @@ FORGET = _statement(
     emptied AS (UPDATE memory_versions v
                 SET text = '', subject = NULL, predicate = NULL, object = NULL, topic = '', slot = '',
                     claim = '', tags = '{}', reference = '', redacted = true
-                WHERE v.owner = $1 AND v.memory_id = ANY($2))
-    INSERT INTO forgotten AS g (owner, memory_id, revision) SELECT $1, i, $3 FROM unnest($2) i
-    ON CONFLICT (owner, memory_id) DO NOTHING""",
+                WHERE v.owner = $1 AND v.memory_id = ANY($2) RETURNING v.memory_id),
+    gone AS (INSERT INTO forgotten AS g (owner, memory_id, revision)
+             SELECT $1, e.memory_id, $3 FROM (SELECT DISTINCT memory_id FROM emptied) e
+             ON CONFLICT (owner, memory_id) DO NOTHING)
+    SELECT count(DISTINCT memory_id) FROM emptied""",
 )
+"""Answers how many of the memories ever existed."""
 RECORD_ACCESS = _statement(
     "record_access",
     """UPDATE memories m SET access_count = m.access_count + a.count,
@@ -401,7 +406,8 @@ SECRET = _statement("secret", "SELECT secret_get($1, $2)")
 SCHEMA = _statement("schema", "SELECT s.name, s.checksum FROM schema_migrations s ORDER BY s.name")
 ROLE = _statement(
     "role",
-    """SELECT r.rolsuper OR r.rolbypassrls AS above_rls, n.nspname AS vector_schema
+    """SELECT r.rolsuper OR r.rolbypassrls AS above_rls, n.nspname AS vector_schema,
+           to_regnamespace('memory_service') IS NOT NULL AS migrated
     FROM pg_roles r, pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
     WHERE r.rolname = CURRENT_USER AND e.extname = 'vector'""",
 )
