@@ -30,7 +30,7 @@ from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list, names_list, neighbour_places
 from memory_service.domain.retrieval.columns import Ints, Mask
 from memory_service.domain.retrieval.dense import NO_VECTOR
-from memory_service.domain.retrieval.filters import current_rows, held_rows, matching_rows, unexpired_rows
+from memory_service.domain.retrieval.filters import current_rows, matching_rows, timely_rows, unexpired_rows
 from memory_service.domain.retrieval.fusion import CandidateLists
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
@@ -382,8 +382,8 @@ class _Search:
         matching = matching_rows(self.snapshot, where)
         if self.request.as_of is None:
             return matching & current_rows(self.snapshot, self.now, valid_at=where.valid_at)
-        # Status and tier are of today and say nothing about the past; the store chose by what was believed then.
-        return matching & held_rows(self.snapshot, self.now) & unexpired_rows(self.snapshot, self.now)
+        # The store chose by what was believed then, and held then; archived memories are part of the past.
+        return matching & timely_rows(self.snapshot, self.now) & unexpired_rows(self.snapshot, self.now)
 
     def _dense(self, rows: Ints) -> CandidateLists:
         vector = self.embedded.vector

@@ -65,7 +65,7 @@ SINGLE = st.sampled_from(
 
 
 @given(st.lists(heads(), min_size=1, max_size=10), FILTERS, SINGLE, st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_twins_agree(made: list[MemoryHead], where: MemoryFilter, field: str, data: st.DataObject) -> None:
     from dataclasses import replace
 

@@ -154,6 +154,13 @@ async def test_what_is_not_about_now_is_left_out(world: World) -> None:
     assert texts(await world.ask("tea")) == ["tea now"]
     world.clock.advance(2 * _DAY)
     assert set(texts(await world.ask("tea"))) == {"tea now", "tea later"}
+    await world.keep(
+        head(5, "tea party next week", kind=Kind.EVENT, valid_from=NOW + 9 * _DAY, valid_to=NOW + 10 * _DAY),
+        head(6, "tea party of last week", kind=Kind.EVENT, valid_to=NOW - 7 * _DAY),
+        head(7, "tea party long past", kind=Kind.EVENT, expires_at=NOW),
+    )
+    assert set(texts(await world.ask("tea party"))) >= {"tea party next week", "tea party of last week"}
+    assert "tea party long past" not in texts(await world.ask("tea party"))
     about_yesterday = MemoryFilter(valid_at=NOW - _DAY)
     assert set(texts(await world.ask("tea", where=about_yesterday))) == {"tea now", "tea before"}
 

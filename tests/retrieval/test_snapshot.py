@@ -100,7 +100,7 @@ def histories(draw: st.DrawFn) -> tuple[SearchRows, list[SearchRows]]:
 
 
 @given(histories())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_delta_equals_rebuild_and_leaves_older_snapshots_alone(
     history: tuple[SearchRows, list[SearchRows]],
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from memory_service.domain.memory import CURRENT_STATUSES, MemoryHead, MemoryVersion, Tier, Visibility
+from memory_service.domain.memory import CURRENT_STATUSES, Kind, MemoryHead, MemoryVersion, Tier, Visibility
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.columns import ABSENT, Column, Mask
 from memory_service.domain.retrieval.times import microseconds
@@ -90,13 +90,22 @@ def held_at(version: MemoryVersion, at: datetime) -> bool:
     )
 
 
+def is_timely(version: MemoryVersion, now: datetime) -> bool:
+    """Whether a claim is worth telling at `now`: it holds then, or is an event.
+
+    An event's interval says when it takes place, and people ask before and after; what takes an event out of
+    recalls is its expiry (E17).
+    """
+    return version.kind is Kind.EVENT or held_at(version, now)
+
+
 def is_current(head: MemoryHead, now: datetime) -> bool:
-    """Whether a recall about `now` may return it: current status, not archived, valid now, not expired."""
+    """Whether a recall about `now` may return it: current status, not archived, timely, not expired."""
     version = head.current
     return (
         version.status in CURRENT_STATUSES
         and version.tier is not Tier.ARCHIVE
-        and held_at(version, now)
+        and is_timely(version, now)
         and (version.expires_at is None or now < version.expires_at)
     )
 
@@ -104,13 +113,13 @@ def is_current(head: MemoryHead, now: datetime) -> bool:
 def current_rows(snapshot: OwnerSnapshot, now: datetime, *, valid_at: datetime | None = None) -> Mask:
     """`is_current` of every live row; False for dead ones. Shape (rows,).
 
-    With `valid_at` a memory needs to hold at that time instead of `now`.
+    With `valid_at` a memory needs to hold at that time, events too, instead of being timely `now`.
     """
     from memory_service.domain.retrieval.snapshot import STATUS_CODE, TIER_CODE
 
     mask = _coded(snapshot.rows["status"], [STATUS_CODE[status] for status in CURRENT_STATUSES])
     mask &= snapshot.rows["tier"] != TIER_CODE[Tier.ARCHIVE]
-    mask &= held_rows(snapshot, valid_at or now)
+    mask &= timely_rows(snapshot, now) if valid_at is None else held_rows(snapshot, valid_at)
     mask &= unexpired_rows(snapshot, now)
     mask &= snapshot.live
     return mask
@@ -120,6 +129,14 @@ def held_rows(snapshot: OwnerSnapshot, at: datetime) -> Mask:
     """`held_at` of every row, shape (rows,)."""
     moment = microseconds(at)
     mask: Mask = (snapshot.rows["valid_from"] <= moment) & (moment < snapshot.rows["valid_to"])
+    return mask
+
+
+def timely_rows(snapshot: OwnerSnapshot, now: datetime) -> Mask:
+    """`is_timely` of every row, shape (rows,)."""
+    from memory_service.domain.retrieval.snapshot import KIND_CODE
+
+    mask: Mask = held_rows(snapshot, now) | (snapshot.rows["kind"] == KIND_CODE[Kind.EVENT])
     return mask
 
 

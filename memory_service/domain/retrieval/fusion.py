@@ -39,8 +39,7 @@ class Fusion:
         dense_weight, lexical_weight, name_weight: of each list; 0 leaves a list out. A list that found nothing
             has no part in the sum.
         neighbour_weight: how much the more relevant of what was said just before and after in the same session
-            counts beside a memory's own relevance; 0 turns it off. Only between memories as they were said,
-            not between statements drawn from them.
+            counts beside a memory's own relevance; 0 turns it off. See `OwnerSnapshot.session_neighbours`.
         bm25_k1, bm25_b, bm25_repeats: see `lexical`.
     """
 

@@ -65,6 +65,8 @@ ROW_COLUMNS: Final[Mapping[str, DTypeLike]] = {
     "recorded_at": np.int64,
     "created_at": np.int64,
     "said_at": np.int64,
+    "said": np.bool_,
+    "revision": np.int64,
     "valid_from": np.int64,
     "valid_to": np.int64,
     "expires_at": np.int64,
@@ -78,6 +80,7 @@ _MASK_64: Final = 2**64 - 1
 _DEAD_MIN: Final = 32
 _DEAD_SHARE: Final = 0.25
 _ID_ENTRY_BYTES: Final = 200
+_TURN_GAP_MICROSECONDS: Final = 30 * 60 * 1_000_000
 
 
 class OwnerSnapshot:
@@ -373,16 +376,17 @@ class OwnerSnapshot:
     def session_neighbours(self) -> tuple[Ints, Ints]:
         """The rows said just before and just after each row in its session, ABSENT for none; shape (rows,).
 
-        Only memories as they were said have neighbours; statements drawn from them (with a predicate) do not.
+        Only what was said at a known time, and in words (without a predicate), has neighbours: turns of one
+        conversation, at most half an hour apart. Statements drawn from conversations stand for themselves.
         """
         before = np.full(len(self.live), ABSENT, np.int64)
         after = np.full(len(self.live), ABSENT, np.int64)
-        said = (self.rows["session"] != ABSENT) & (self.rows["predicate"] == ABSENT)
-        rows = np.flatnonzero(self.live & said)
-        keys = ("id_low", "id_high", "created_at", "said_at", "session")
+        spoken = self.rows["said"] & (self.rows["session"] != ABSENT) & (self.rows["predicate"] == ABSENT)
+        rows = np.flatnonzero(self.live & spoken)
+        keys = ("id_low", "id_high", "revision", "created_at", "said_at", "session")
         rows = rows[np.lexsort([self.rows[key][rows] for key in keys])]
-        sessions = self.rows["session"][rows]
-        joined = sessions[1:] == sessions[:-1]
+        sessions, times = self.rows["session"][rows], self.rows["said_at"][rows]
+        joined = (sessions[1:] == sessions[:-1]) & (times[1:] - times[:-1] <= _TURN_GAP_MICROSECONDS)
         after[rows[:-1][joined]] = rows[1:][joined]
         before[rows[1:][joined]] = rows[:-1][joined]
         return before, after
@@ -441,6 +445,8 @@ def _row_values(head: MemoryHead, strings: Interner) -> tuple[Any, ...]:
         recorded,
         optional_microseconds(head.created_at, recorded),
         optional_microseconds(v.said_at, recorded),
+        v.said_at is not None,
+        v.revision,
         optional_microseconds(v.valid_from, NEVER_BEFORE),
         optional_microseconds(v.valid_to, NEVER_AFTER),
         optional_microseconds(v.expires_at, NEVER_AFTER),
