@@ -24,7 +24,8 @@ FRAGMENTS = [
     "in the morning", "the weekend", "next 9999 years", "end of the month", "Sunday the 25th",
     "every Monday", "by the 31st", "9999-12-31", "0001-01-01", "in 9999 months", "今天", "今晚",
     "大后天", "下周五", "上个月", "三天后", "两周前", "5月3日", "二零二六年五月三日", "下午三点半",
-    "一点", "月底", "去年", "每周一", "十二点", "9999年12月31日", "半小时后", "三月底",
+    "一点", "月底", "去年", "每周一", "十二点", "9999年12月31日", "半小时后", "London time",
+    "北京时间", "UTC", "三月底",
     "二月三十日", "，", "。", ", ", ". ", " ", "I went", "了", "Ａ１",
 ]  # fmt: skip
 texts = st.one_of(st.text(max_size=120), st.lists(st.sampled_from(FRAGMENTS), max_size=10).map(" ".join))
@@ -212,6 +213,19 @@ def test_clock_changes_shorten_and_lengthen_days() -> None:
     assert autumn.end - autumn.start == timedelta(hours=25)
     (twice,) = find_times("tomorrow at 1:30 am", before_autumn, NEW_YORK)
     assert twice.start == datetime(2026, 11, 1, 5, 30, tzinfo=UTC)
+
+
+def test_a_zone_beside_a_clock_time_is_the_one_it_is_read_in() -> None:
+    (call,) = find_times("Call tomorrow at 9 am London time", WEDNESDAY, SHANGHAI)
+    assert call.start == datetime(2026, 3, 12, 9, tzinfo=UTC)
+    (stream,) = find_times("stream on Friday at 3 pm PST, all welcome", WEDNESDAY, SHANGHAI)
+    assert stream.start == datetime(2026, 3, 13, 22, tzinfo=UTC)
+    text = "会议在北京时间明天上午九点"
+    (meeting,) = find_times(text, datetime(2026, 3, 11, 10, tzinfo=NEW_YORK), NEW_YORK)
+    assert meeting.start == datetime(2026, 3, 12, 1, tzinfo=UTC)
+    assert text[slice(*meeting.text_span)] == "北京时间明天上午九点"
+    (plain,) = find_times("we have to leave London time and again tomorrow", WEDNESDAY, SHANGHAI)
+    assert plain.granularity is Granularity.DAY
 
 
 def test_text_spans_name_the_expression() -> None:

@@ -142,7 +142,8 @@ _FUTURE_RE: Final = re.compile(
     r"\b(?:will|shall|going to|gonna|have to|has to|need to|must|should|plan(?:ning)? to|hop(?:e"
     r"|ing) to|"
     r"supposed to|about to|due|remind|remember to|don't forget|let's|wants?)\b|['\u2019]ll\b"
-    r"|(?<![主重])要(?![求是么紧素领])|(?<![学开社机约聚领体误例晚早年展大峰协商理班周月])会(?!议"
+    r"|(?<![主重])要(?![求是么紧素领])"
+    r"|(?<![学开社机约聚领体误例晚早年展大峰唱宴舞晚协商理班周月])会(?!议"
     r"|上|员|计|场)|将|准备|打算|计划|得去|得在|该|别忘|记得|提醒|快到",
     re.IGNORECASE,
 )
@@ -161,7 +162,7 @@ _PAST_RE: Final = re.compile(
     r"(?!(?:need|feed|seed|bed|red|speed|embed|tired|excited|interested|hundred|indeed|exceed"
     r"|proceed|"
     r"succeed|wed|shed|ahead)\b)[a-z]{2,}ed\b"
-    r"|[\u4e00-\u9fff]了|[\u4e00-\u9fff]过(?!敏|来|去|年|节|度|期|程|生日)"
+    r"|[\u4e00-\u9fff]了|(?![度通经超不难路错透越渡])[\u4e00-\u9fff]过(?!敏|来|去|年|节|度|期|程|生日)"
     r"|[抽收遇看听碰吃拿买找]到(?!时|底|期)|刚[才刚]?|已经|曾经",
     re.IGNORECASE,
 )
@@ -170,6 +171,29 @@ _PAST_RE: Final = re.compile(
 def looks_past(sentence: str) -> bool:
     """Whether a sentence tells of something done, by its verbs: false as soon as anything points ahead."""
     return _PAST_RE.search(sentence) is not None and _FUTURE_RE.search(sentence) is None
+
+
+_CLAUSE_END_RE: Final = re.compile(r"[,;，；]+|\s[-\u2013\u2014]\s|\b(?:but|so)\b")
+# A clause this short holds the time alone ("On Monday, I went ..."); its verb is in the next one.
+_VERBLESS_CLAUSE_CHARS: Final = {True: 7, False: 24}  # with Chinese characters, without
+_HAN_RE: Final = re.compile("[\u4e00-\u9fff]")
+
+
+def clause_tenses(text: str, start: int, end: int) -> list[tuple[int, bool]]:
+    """Where each clause of the sentence `text[start:end]` ends, and whether it tells of something done.
+
+    Tense is a matter of the clause: "we moved it, the talk is on 8 May" looks ahead.
+    """
+    ends = [match.end() for match in _CLAUSE_END_RE.finditer(text, start, end)] + [end]
+    tenses, low = [], start
+    for index, high in enumerate(ends):
+        clause = text[low:high]
+        verbless = len(clause) <= _VERBLESS_CLAUSE_CHARS[_HAN_RE.search(clause) is not None]
+        if verbless and index == 0 and len(ends) > 1:
+            clause = text[low : ends[1]]
+        tenses.append((high, looks_past(clause)))
+        low = high
+    return tenses
 
 
 def looks_recurring(sentence: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from memory_service.domain.text._cues import PATTERNS, STATIVE_RE, USUAL_RE, Cue
-from memory_service.domain.text._when_base import looks_past
+from memory_service.domain.text._when_base import clause_tenses, looks_past
 from memory_service.domain.text.calendar_math import FINENESS, Granularity, TimeSpan
 from memory_service.domain.text.topic import topic_of
 from memory_service.domain.text.when import find_times, window_end
@@ -165,9 +165,13 @@ def _is_appointment(text: str, span: TimeSpan) -> bool:
 
 
 def _told_as_past(text: str, span: TimeSpan) -> bool:
-    """Whether the sentence with this time tells of something done: "I signed the lease today"."""
-    sentence = next((match.group() for match in _SENTENCE_RE.finditer(text) if match.end() > span.text_span[0]), text)
-    return looks_past(sentence)
+    """Whether the clause or the sentence with this time tells of something done: "I signed the lease today"."""
+    at = span.text_span[0]
+    for match in _SENTENCE_RE.finditer(text):
+        if at < match.end():
+            tenses = clause_tenses(text, match.start(), match.end())
+            return looks_past(match.group()) or next((past for end, past in tenses if at < end), False)
+    return looks_past(text)
 
 
 def _decide(

@@ -22,10 +22,11 @@ from memory_service.domain.text._when_base import (
     Context,
     DayPart,
     Rule,
+    clause_tenses,
     hints,
-    looks_past,
     looks_recurring,
 )
+from memory_service.domain.text._zones import zone_said
 from memory_service.domain.text.calendar_math import (
     DAY,
     FINENESS,
@@ -46,9 +47,6 @@ _SPANS_MAX: Final = 64
 # Full-width digits, letters and marks, one code point for one, so that offsets stay those of the text.
 _NARROW: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _SENTENCE_END_RE: Final = re.compile(r"[。!?\n;]+|(?<![ap]\.m)\.(?=\s|$)")
-_CLAUSE_END_RE: Final = re.compile(r"[,;，；]+|\s[-\u2013\u2014]\s|\b(?:but|so)\b")
-# A clause this short holds the time alone ("On Monday, I went ..."); its verb is in the next one.
-_VERBLESS_CLAUSE_CHARS: Final = {True: 7, False: 24}  # with Chinese characters, without
 _LIMIT_BEFORE_RE: Final = re.compile(r"\b(?:before|after|from|until|till|between)\s+$", re.IGNORECASE)
 _LIMIT_AFTER_RE: Final = re.compile(r"\s*(?:之?以?[前后]|到|至|-|to\b|till\b|until\b)")
 _CONNECTOR_RE: Final = re.compile(
@@ -71,6 +69,7 @@ def find_times(text: str, said_at: datetime, tz: ZoneInfo) -> list[TimeSpan]:
 
     Returns:
         At most 64 spans, with UTC instants (arithmetic on aware local times would ignore clock changes).
+        A clock time with a zone beside it ("9 am London time") is read in that zone.
         Recurring times ("every Monday", 每天九点) and dates outside years 1-9999 are not reported.
 
     Raises:
@@ -85,7 +84,8 @@ def find_times(text: str, said_at: datetime, tz: ZoneInfo) -> list[TimeSpan]:
     for start, end in _sentences(folded):
         sentence = folded[start:end]
         context = Context(moment, said_at.astimezone(tz).date(), tz, False, looks_recurring(sentence))
-        atoms = _atoms(folded, start, _clauses(folded, start, end, context), rules)
+        clauses = [(high, replace(context, past=past)) for high, past in clause_tenses(folded, start, end)]
+        atoms = _atoms(folded, start, clauses, rules)
         spans.extend(_resolve_sentence(folded, atoms, sentence, context))
         if len(spans) >= _SPANS_MAX:
             break
@@ -121,23 +121,6 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     return [(low, high) for low, high in bounds if low < high]
 
 
-def _clauses(text: str, start: int, end: int, context: Context) -> list[tuple[int, Context]]:
-    """Where each clause of a sentence ends, and the context in which its times are read.
-
-    Tense is a matter of the clause: "we moved it, the talk is on 8 May" looks ahead.
-    """
-    ends = [match.end() for match in _CLAUSE_END_RE.finditer(text, start, end)] + [end]
-    clauses, low = [], start
-    for index, high in enumerate(ends):
-        clause = text[low:high]
-        verbless = len(clause) <= _VERBLESS_CLAUSE_CHARS[_HAN_RE.search(clause) is not None]
-        if verbless and index == 0 and len(ends) > 1:
-            clause = text[low : ends[index + 1]]
-        clauses.append((high, replace(context, past=looks_past(clause))))
-        low = high
-    return clauses
-
-
 def _atoms(text: str, start: int, clauses: Sequence[tuple[int, Context]], rules: Sequence[Rule]) -> list[Atom]:
     """Non-overlapping atoms of one sentence, in order of place; earlier rules win."""
     atoms: list[Atom] = []
@@ -171,8 +154,11 @@ def _resolve_sentence(text: str, atoms: Sequence[Atom], sentence: str, context: 
             group = _with_date(text, group, index, dated, context)
         if group.days is None and group.instant is None:
             continue
+        here = context
+        if group.clock is not None and (zone := zone_said(text, group.span)) is not None:
+            here, group = replace(context, tz=zone[0]), replace(group, span=zone[1])
         try:
-            spans.append(replace(_to_span(group, evening, context), day_said=day_said))
+            spans.append(replace(_to_span(group, evening, here), day_said=day_said))
         except (ValueError, OverflowError):
             continue
     return spans
