@@ -1,4 +1,7 @@
-"""kill -9 of PostgreSQL while many write: what was acknowledged is there afterwards, and the pool recovers."""
+"""kill -9 of PostgreSQL while many write: what was acknowledged is there afterwards, and the pool recovers.
+
+On a cluster of its own, so it is also where roles are made from nothing by logins without special powers.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ import asyncio
 import os
 import signal
 
+import pytest
+
 from memory_service.adapters.embedded import TemporaryStack
-from memory_service.adapters.postgres import PostgresBackend, migrate
-from memory_service.domain.errors import Unavailable
+from memory_service.adapters.postgres import APP_ROLE, PostgresBackend, migrate
+from memory_service.domain.errors import FailedPrecondition, Unavailable
 from memory_service.domain.ids import MemoryId, OwnerKey
 from tests.contracts import builders as make
-from tests.postgres.fixtures import postgres_backend
+from tests.postgres.fixtures import connected, make_postgres_store, postgres_backend
 
 WRITERS = 6
 KILLS = 2
@@ -50,10 +55,28 @@ class Writers:
                 await self._another.wait()
 
 
+async def deployed_by_ordinary_logins(superuser: str) -> str:
+    """Migrate as a login that is no superuser; the DSN of another that is only granted the service's role."""
+    deployer, service = (superuser.replace("postgres@", f"{login}@", 1) for login in ("deployer", "service"))
+    async with connected(superuser) as connection:
+        database = await connection.fetchval("SELECT current_database()")
+        await connection.execute("CREATE ROLE deployer LOGIN CREATEROLE; CREATE ROLE service LOGIN")
+        with pytest.raises(FailedPrecondition, match="may not do what migrating needs"):
+            await migrate(deployer)
+        await connection.execute(f"ALTER DATABASE {database} OWNER TO deployer")
+        await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    await migrate(deployer)
+    with pytest.raises(FailedPrecondition, match="not a member"):
+        await make_postgres_store(service)
+    async with connected(deployer) as connection:
+        await connection.execute(f"GRANT {APP_ROLE} TO service")
+    return service
+
+
 async def test_kill_9_loses_nothing_acknowledged_and_the_pool_recovers_by_itself():
     async with TemporaryStack(durable=True) as temporary_stack:
-        await migrate(temporary_stack.database_url)
-        async with postgres_backend(temporary_stack.database_url, acquire_timeout=2.0) as backend:
+        service = await deployed_by_ordinary_logins(temporary_stack.database_url)
+        async with postgres_backend(service, acquire_timeout=2.0) as backend:
             writers = Writers(backend)
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(writers.run()) for _ in range(WRITERS)]

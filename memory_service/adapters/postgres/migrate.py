@@ -144,7 +144,8 @@ async def migrate(dsn: str, *, on_progress: Callable[[str], None] = lambda _: No
         on_progress: told each name before it is applied.
 
     Raises:
-        FailedPrecondition: SCHEMA_UNKNOWN, the schema is newer than this release or was changed.
+        FailedPrecondition: SCHEMA_UNKNOWN, the schema is newer than this release or was changed, or the login
+            lacks a right.
         Unavailable: the database does not answer, or somebody else holds a lock for too long.
     """
     with translated():
@@ -161,6 +162,12 @@ async def migrate(dsn: str, *, on_progress: Callable[[str], None] = lambda _: No
                     on_progress(migration.name)
                     await _apply(connection, migration)
             return list(state.pending)
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise FailedPrecondition(
+                Reason.SCHEMA_UNKNOWN,
+                "the login may not do what migrating needs: create a schema, two roles (once in a cluster) and, "
+                "unless it is there already, the extension vector",
+            ) from error
         finally:
             connection.terminate()  # ends the session, and the advisory lock with it
 

@@ -265,6 +265,10 @@ async def _vector_schema(address: dict[str, Any], timeout: float) -> str:
         raise FailedPrecondition(
             Reason.SCHEMA_UNKNOWN, "the database role of the service does not exist: migrate first"
         ) from error
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise FailedPrecondition(
+            Reason.SCHEMA_UNKNOWN, "the database login is not a member of the role of the service: grant it"
+        ) from error
     try:
         row = await connection.fetchrow(sql.ROLE)
     finally:

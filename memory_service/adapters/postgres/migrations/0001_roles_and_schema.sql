@@ -16,7 +16,8 @@ BEGIN
         EXCEPTION WHEN duplicate_object OR unique_violation THEN
             NULL;
         END;
-        IF NOT pg_has_role(CURRENT_USER, wanted, 'MEMBER') THEN
+        -- Whoever makes a role without being superuser administers it but may not yet act as it.
+        IF NOT pg_has_role(CURRENT_USER, wanted, 'USAGE') THEN
             EXECUTE format('GRANT %I TO CURRENT_USER', wanted);
         END IF;
     END LOOP;
