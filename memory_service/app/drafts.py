@@ -30,10 +30,13 @@ from memory_service.domain.slots import (
     slot_of_assertion,
     slot_of_topic,
 )
-from memory_service.domain.text import analyse, classify, find_times, language_of
+from memory_service.domain.text import Classification, analyse, classify, find_times, language_of
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.embedder import Embedder
 from memory_service.ports.telemetry import Telemetry
+
+TEMPORARY_LIFE = timedelta(days=14)
+"""Life of a wish for the moment whose wording names no end (E1: temporary preference)."""
 
 TEMPORARY_KINDS = frozenset({Kind.TEMPORARY_PREFERENCE, Kind.CONTEXT, Kind.EVENT})
 """Kinds that hold for a while and so never take a standing value's place (E17)."""
@@ -48,6 +51,7 @@ class Draft:
         topic_given: whether the writer named the topic, so that its slot may be compared by similarity (E10).
         pieces: fragment texts; `terms` their lexical terms; `vectors` their unit vectors of shape
             (len(pieces), dimension), None while the model is away.
+        field: where the statement stands in the caller's request, for errors found later.
     """
 
     statement: Statement
@@ -72,6 +76,7 @@ class Draft:
     terms: tuple[tuple[str, ...], ...]
     model_id: str = ""
     vectors: NDArray[np.float32] | None = None
+    field: str = "memory"
 
     @property
     def structured(self) -> bool:
@@ -158,12 +163,13 @@ class Drafting:
         else:
             slot = claim = ""
         text = statement.text or (render_assertion(assertion) if assertion else "")
-        reading = classify(text)
+        zone = time_zone(statement.time_zone, f"{field}.time_zone")
+        reading = classify(text, said_at, zone)
         topic = statement.topic or (assertion.predicate if assertion else reading.topic)
         if assertion is None:
             slot, claim = slot_of_topic(topic, who), claim_of_text(text, who)
         kind = kind or Kind(reading.kind.value)
-        valid_from, valid_to, expires_at = self._window(statement, kind, text, said_at, reading.expires_after_hint)
+        valid_from, valid_to, expires_at = self._window(statement, kind, text, said_at, reading)
         source = statement.source or Source.EXPLICIT
         pieces = tuple(fragment(text))
         confidence = statement.confidence
@@ -188,26 +194,26 @@ class Drafting:
             expires_at=expires_at,
             pieces=pieces,
             terms=tuple(tuple(analyse(piece)) for piece in pieces),
+            field=field,
         )
 
     def _window(
-        self, statement: Statement, kind: Kind, text: str, said_at: datetime, hint: timedelta | None
+        self, statement: Statement, kind: Kind, text: str, said_at: datetime, reading: Classification
     ) -> tuple[datetime | None, datetime | None, datetime | None]:
         """When it holds and when to stop recalling it (E17): the writer's word first, else the wording's.
 
-        Only a wish for the moment stops being recalled by its wording alone; what happened, or will happen, at
-        a time stays findable and carries the time as the interval in which it held.
+        Only a wish for the moment stops being recalled by its wording alone; what will happen at a time stays
+        findable and carries that time as the interval in which it holds.
         """
         valid_from, valid_to, expires_at = statement.valid_from, statement.valid_to, statement.expires_at
-        if kind not in TEMPORARY_KINDS or statement.assertion is not None:
+        if reading.standing or statement.assertion is not None:
             return valid_from, valid_to, expires_at
-        spans = find_times(text, said_at, time_zone(statement.time_zone, "time_zone"))
-        end = max((span.end for span in spans), default=None)
-        if kind is Kind.TEMPORARY_PREFERENCE:
-            if expires_at is None:
-                expires_at = end if end and end > said_at else said_at + (hint or timedelta(days=14))
-        elif kind is Kind.EVENT and spans and valid_from is None and valid_to is None:
-            valid_from, valid_to = min(span.start for span in spans), end
+        if kind is Kind.TEMPORARY_PREFERENCE and expires_at is None:
+            expires_at = said_at + (reading.expires_after_hint or TEMPORARY_LIFE)
+        elif kind is Kind.EVENT and valid_from is None and valid_to is None:
+            spans = find_times(text, said_at, time_zone(statement.time_zone, "time_zone"))
+            if spans:
+                valid_from, valid_to = min(span.start for span in spans), max(span.end for span in spans)
         return valid_from, valid_to, expires_at
 
     async def _embedded(self, drafts: Sequence[Draft | MemoryServiceError]) -> list[Draft | MemoryServiceError]:
@@ -221,7 +227,7 @@ class Drafting:
                 waiting.append((index, draft))
                 continue
             try:
-                own = check_vector(draft.statement.vector, model.dimension, "memory.embedding")
+                own = check_vector(draft.statement.vector, model.dimension, f"{draft.field}.embedding")
             except MemoryServiceError as error:
                 result[index] = error
                 continue

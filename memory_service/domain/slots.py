@@ -50,7 +50,8 @@ def claim_of_assertion(slot: str, value: JsonValue) -> str:
 
 def claim_of_text(text: str, who: str = "shared") -> str:
     """Claim key of a statement without structure: its wording up to case, width, spacing and punctuation."""
-    return "x:" + _digest(who, same_text_key(text))
+    # Text of punctuation alone has an empty key and is compared to the letter.
+    return "x:" + _digest(who, same_text_key(text) or f"={text}")
 
 
 def render_assertion(assertion: Assertion) -> str:
