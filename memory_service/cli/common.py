@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 WIDTH_WITHOUT_TERMINAL = 140
 
+LOCAL_USER = "default"
+
 
 class Exit(IntEnum):
     """Exit codes."""
@@ -47,7 +49,13 @@ Key = Annotated[
 ]
 User = Annotated[
     str | None,
-    typer.Option("--user", "-u", envvar="MEMORY_SERVICE_USER", help="Whose memory.", show_default=False),
+    typer.Option(
+        "--user",
+        "-u",
+        envvar="MEMORY_SERVICE_USER",
+        help="Whose memory; `default` on the local service.",
+        show_default=False,
+    ),
 ]
 Device = Annotated[str, typer.Option("--device", help="Id of the device that writes.", show_default=False)]
 Timeout = Annotated[float, typer.Option("--timeout", min=0.001, help="Seconds a call may take, retries included.")]
@@ -90,12 +98,22 @@ class Session:
         with MemoryClient(
             options.target,
             options.key,
-            user=options.user or "",
+            user=self.user,
             device=options.device,
             timeout_seconds=options.timeout,
             batch_timeout_seconds=max(60.0, options.timeout),
         ) as client:
             yield client
+
+    @property
+    def user(self) -> str:
+        """Whose memory. Nobody named: "default" on this machine's own service, whose first key is bound to no
+        user; else "", which the service takes as the one user the key is bound to."""
+        from memory_service.client import credentials
+
+        if self.options.user is not None:
+            return self.options.user
+        return LOCAL_USER if credentials.find(self.options.target, self.options.key).local else ""
 
     def async_client(self, target: str | None = None, key: str | None = None) -> AsyncMemoryClient:
         """The asynchronous client these options ask for, or one of another server."""

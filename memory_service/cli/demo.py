@@ -16,7 +16,7 @@ from memory_service.cli.evaluate import service_for
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from memory_service.client import AsyncMemoryClient, RecallResult, WriteResult
+    from memory_service.client import AsyncMemoryClient, History, RecallResult, WriteResult
 
 PAUSE_SECONDS = 2.5
 
@@ -55,7 +55,7 @@ class Story:
         await self.did(call, result, lambda out: render.change(out, result))
         return result
 
-    async def asked(self, question: str, *, limit: int = 3) -> RecallResult:
+    async def asked(self, question: str, *, limit: int = 2) -> RecallResult:
         """Ask, and tell the answer."""
         from memory_service.cli import render
 
@@ -97,8 +97,8 @@ async def write_and_recall(story: Story) -> None:
     await story.asked("点餐时要注意什么？")
 
 
-async def repeat_and_correct(story: Story) -> str:
-    """Chapters 3 and 4; the id of the memory of where the user lives."""
+async def repeat_and_correct(story: Story) -> None:
+    """Chapters 3 and 4."""
     client, user = story.client, story.user
     await story.chapter("Say it again", "A statement made twice is one memory with more support, not two memories.")
     await story.wrote(
@@ -110,8 +110,10 @@ async def repeat_and_correct(story: Story) -> str:
         "The old value was true until now: it is superseded, not overwritten, and history keeps both.",
     )
     moved = await story.wrote(
-        "correct location = Hamburg (outdated)",
+        "correct “I live in Hamburg now.” location = Hamburg (outdated)",
         client.correct(
+            None,
+            "I live in Hamburg now.",
             slot=("user", "location"),
             object="Hamburg",
             nature="outdated",
@@ -120,13 +122,15 @@ async def repeat_and_correct(story: Story) -> str:
         ),
     )
     await story.asked("Which city do I live in?", limit=1)
-    memory_id = moved.memory.id if moved.memory else ""
-    if memory_id:
-        from memory_service.cli import render
+    for other in moved.affected[:1]:
+        history = await client.history(other.memory_id, user=user)
+        await _told_history(story, history)
 
-        history = await client.history(memory_id, user=user)
-        await story.did("history", history, lambda out: render.timeline(out, history))
-    return memory_id
+
+async def _told_history(story: Story, history: History) -> None:
+    from memory_service.cli import render
+
+    await story.did("history of what was corrected", history, lambda out: render.timeline(out, history))
 
 
 async def conflict(story: Story) -> None:

@@ -193,10 +193,16 @@ async def service_for(session: Session) -> AsyncIterator[AsyncMemoryClient]:
         async with session.async_client() as client:
             yield client
         return
-    from memory_service import server
+    from memory_service.client import Unavailable
+    from memory_service.domain import errors
+    from memory_service.temporary import temporary
 
-    async with server.temporary() as (target, key), session.async_client(target, key) as client:
-        yield client
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            target, key = await stack.enter_async_context(temporary())
+        except errors.Unavailable as error:
+            raise Unavailable(error.message, reason=error.reason.value) from None
+        yield await stack.enter_async_context(session.async_client(target, key))
 
 
 @with_client_options

@@ -122,7 +122,7 @@ def load(
                 )
                 bars.advance(task, len(progress.outcomes))
 
-            waiting = items(file, user=session.options.user or "", prefix=prefix, done=done.known)
+            waiting = items(file, user=session.user, prefix=prefix, done=done.known)
             try:
                 client.write_many(waiting, batch_size=batch_size, concurrency=concurrency, on_progress=told)
             except dataset.DatasetError as error:

@@ -144,7 +144,7 @@ def correct(
     session: Session,
     memory_id: Annotated[
         str | None,
-        typer.Argument(metavar="[ID]", help="The memory; leave out with --predicate.", show_default=False),
+        typer.Argument(metavar="ID", help="The memory; leave out with --predicate.", show_default=False),
     ] = None,
     text: Annotated[str | None, typer.Argument(help="What it should say.", show_default=False)] = None,
     subject: Subject = None,
@@ -198,7 +198,7 @@ def correct(
 @with_client_options
 def forget(
     session: Session,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Memories to forget.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Memories to forget.")] = None,
     subject: Subject = None,
     predicate: Annotated[str | None, typer.Option(help="Everything of this slot.")] = None,
     topic: Annotated[str | None, typer.Option(help="Everything of this topic.")] = None,

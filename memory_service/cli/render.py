@@ -32,6 +32,12 @@ _COLOURS = {
 }
 
 
+_NOT_REMEMBERED = {
+    "suppressed": "not remembered: what it says was forgotten, and this writer had not seen that",
+    "obsolete": "not remembered: a newer value stands, and this writer had not seen it",
+}
+
+
 def coloured(word: str) -> str:
     """A status or effect in its colour."""
     return f"[{_COLOURS.get(word, 'white')}]{escape(word)}[/]"
@@ -74,7 +80,8 @@ def change(out: Console, result: WriteResult) -> None:
     """What a write, correction or roll-back did."""
     note = " [dim](the answer to an earlier, identical request)[/]" if result.replayed else ""
     if result.memory is None:
-        out.print(f"{coloured(result.effect.value)}{note}")
+        why = _NOT_REMEMBERED.get(result.effect.value, "")
+        out.print(f"{coloured(result.effect.value)}{note} [dim]{why}[/]".rstrip())
     else:
         memory = result.memory
         out.print(f"{coloured(result.effect.value)}  {escape(statement(memory))}{note}")

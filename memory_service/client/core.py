@@ -350,7 +350,7 @@ class Core(Plumbing):
     # ── Administration ──────────────────────────────────────────────────────────────────────────────────────
 
     async def server_info(self, *, timeout_seconds: float | None = None) -> t.ServerInfo:
-        """Version, embedding model, limits and clock of the server. Needs the admin role."""
+        """Version, embedding model, limits and clock of the server."""
         response = await self._call(rpcs.SERVER_INFO, admin.GetServerInfoRequest(), timeout_seconds)
         return decode.server_info(response)
 

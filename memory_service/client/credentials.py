@@ -17,10 +17,11 @@ DEFAULT_TARGET = "127.0.0.1:50051"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Where to connect and with which key (never shown)."""
+    """Where to connect and with which key (never shown); `local` when the key is that of the file."""
 
     target: str
     key: str = field(repr=False)
+    local: bool = False
 
 
 def data_directory() -> Path:
@@ -47,14 +48,15 @@ def find(target: str | None, key: str | None) -> Credentials:
     key = key if key is not None else os.environ.get(KEY_VARIABLE) or None
     stored = _stored() if target is None or key is None else {}
     target = target or stored.get("target") or DEFAULT_TARGET
-    key = key if key is not None else stored.get("key")
+    local = key is None
+    key = stored.get("key") if key is None else key
     if not key:
         raise Unauthenticated(
             f"no key: give one, set {KEY_VARIABLE}, or start the service on this machine so that it writes "
             f"{credentials_file()} (or point {DATA_DIRECTORY_VARIABLE} at its data directory)",
             reason="CREDENTIAL_MISSING",
         )
-    return Credentials(_checked_target(target), _checked_key(key))
+    return Credentials(_checked_target(target), _checked_key(key), local)
 
 
 def _stored() -> dict[str, str]:

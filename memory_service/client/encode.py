@@ -286,6 +286,27 @@ def nature(value: t.CorrectionNature | str | None) -> api.CorrectionNature:
     return cast("api.CorrectionNature", number(wrapper, "CORRECTION_NATURE", kind, value, "nature"))
 
 
+_MASKABLE = frozenset(
+    {
+        "text",
+        "assertion",
+        "kind",
+        "topic",
+        "tags",
+        "source",
+        "confidence",
+        "importance",
+        "valid_from",
+        "valid_to",
+        "expires_at",
+        "said_at",
+        "visibility",
+        "pinned",
+    }
+)
+"""Fields of a memory that a correction may change; the others only say where the new version came from."""
+
+
 def update_mask(statement: str | None, fields: t.MemoryFields, given: Sequence[str] | None) -> FieldMask | None:
     """Which fields a correction takes.
 
@@ -294,19 +315,18 @@ def update_mask(statement: str | None, fields: t.MemoryFields, given: Sequence[s
     """
     if given is not None:
         return FieldMask(paths=texts(given, "update_mask"))
-    values: dict[str, object] = {**fields}
+    values: dict[str, object] = {
+        name: value for name, value in fields.items() if name not in _ASSERTION_FIELDS and name in _MASKABLE
+    }
     if statement is not None:
         values["text"] = statement
-    empties = [name for name, value in values.items() if name not in _ASSERTION_FIELDS and _is_empty(name, value)]
-    if not empties:
+    if not any(_is_empty(value) for value in values.values()):
         return None
-    paths = {"assertion" if name in _ASSERTION_FIELDS else name for name in values}
-    return FieldMask(paths=sorted(paths))
+    structured = {"assertion"} if any(name in fields for name in _ASSERTION_FIELDS) else set()
+    return FieldMask(paths=sorted(values.keys() | structured))
 
 
-def _is_empty(name: str, value: object) -> bool:
-    if name in ("confidence", "importance"):  # presence is tracked: 0 is a value like any other
-        return False
-    if value is None or value is False or value == "":
+def _is_empty(value: object) -> bool:
+    if value is None or value == "" or value == 0:  # False is 0 too
         return True
     return isinstance(value, Sequence) and not len(value)

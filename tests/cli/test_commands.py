@@ -15,7 +15,7 @@ from memory_service.cli.app import app
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import types_pb2 as pb
 from tests.cli.conftest import Shell
-from tests.client.fake_server import Fail, FakeServer
+from tests.client.fake_server import KEY, Fail, FakeServer
 
 
 def test_write_and_recall(shell: Shell, server: FakeServer) -> None:
@@ -135,6 +135,19 @@ def test_an_absent_server_is_code_3_with_advice(shell: Shell) -> None:
 def test_a_missing_key_is_explained(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MEMORY_SERVICE_KEY")
     assert "memory-service serve" in shell("recall", "q", code=1).stderr
+
+
+def test_nobody_named_is_the_default_user_of_the_local_service_only(
+    shell: Shell, server: FakeServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("MEMORY_SERVICE_USER")
+    shell("write", "with a key of one's own")
+    monkeypatch.delenv("MEMORY_SERVICE_KEY")
+    (tmp_path / "data").mkdir()
+    stored = json.dumps({"target": server.target, "key": KEY, "tenant": "default"})
+    (tmp_path / "data" / "credentials.json").write_text(stored)
+    shell("write", "with the key of the local service")
+    assert [request.user for request in server.of("Write")] == ["", "default"]
 
 
 def test_the_key_is_not_printed(shell: Shell) -> None:

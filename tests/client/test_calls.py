@@ -156,10 +156,11 @@ async def test_a_correction_that_empties_a_field_names_its_fields(
     written = await client.write("tea")
     assert written.memory is not None
     await client.correct(written.memory.id, "green tea", tags=[], pinned=False, object=None)
-    await client.correct(written.memory.id, topic="drinks", importance=0.0)
+    await client.correct(written.memory.id, topic="drinks", importance=0.0, agent="")
+    await client.correct(written.memory.id, topic="drinks", session="")
     await client.correct(written.memory.id, "x", update_mask=["text"])
     masks = [list(request.update_mask.paths) for request in server.of("Correct")]
-    assert masks == [["assertion", "pinned", "tags", "text"], [], ["text"]]
+    assert masks == [["assertion", "pinned", "tags", "text"], ["importance", "topic"], [], ["text"]]
 
 
 async def test_forget_preview_changes_nothing(server: FakeServer, client: AsyncMemoryClient) -> None:

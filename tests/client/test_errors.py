@@ -128,9 +128,11 @@ def test_where_the_key_comes_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     (tmp_path / "credentials.json").write_text(json.dumps(stored))
     found = credentials.find(None, None)
     assert (found.target, found.key) == ("127.0.0.1:6000", "from_file")
+    assert found.local
     assert "from_file" not in repr(found)
     monkeypatch.setenv("MEMORY_SERVICE_KEY", "from_env")
     assert credentials.find(None, None).key == "from_env"
+    assert not credentials.find(None, None).local
     assert credentials.find("host:1", "given").key == "given"
     assert credentials.find("host:1", "given").target == "host:1"
     monkeypatch.delenv("MEMORY_SERVICE_KEY")
