@@ -27,11 +27,11 @@ _TAG_START_RE: Final = re.compile(rf"<(?=\s*/?\s*{BLOCK_TAG})", re.IGNORECASE)
 _INVISIBLE_RE: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _UNSURE_BELOW: Final = 0.6
 
-_TOKEN_RE: Final = re.compile(
-    rf"(?P<word>[A-Za-z]+)|(?P<digits>[0-9]+)|(?P<space>[ \t]+)|(?P<dense>[{UNSPACED}])|(?P<ascii>[\x00-\x7f])"
-    r"|(?P<rest>.)",
-    re.DOTALL,
-)
+_WORD_RE: Final = re.compile("[A-Za-z]+")
+_DIGITS_RE: Final = re.compile("[0-9]+")
+_SPACES_RE: Final = re.compile("[ \t]+")
+_DENSE_RE: Final = re.compile(f"[{UNSPACED}]")
+_ASCII_RE: Final = re.compile("[\x00-\x7f]+")
 
 
 def estimate_tokens(text: str) -> int:
@@ -42,20 +42,15 @@ def estimate_tokens(text: str) -> int:
     Byte-pair vocabularies of current models stay below this on prose in English and Chinese. It is no bound for
     every string: random letters can take more (the only true bound is the number of UTF-8 bytes).
     """
-    halves = 0
-    for match in _TOKEN_RE.finditer(text):
-        kind, length = match.lastgroup, match.end() - match.start()
-        if kind == "word":
-            halves += 2 * -(-length // 4)
-        elif kind == "digits":
-            halves += 2 * -(-length // 2)
-        elif kind == "space":
-            halves += 2 * (length - 1)
-        elif kind == "dense":
-            halves += 3
-        else:
-            halves += 2 if kind == "ascii" else 4
-    return -(-halves // 2)
+    words, digits, spaces = _WORD_RE.findall(text), _DIGITS_RE.findall(text), _SPACES_RE.findall(text)
+    plain = len(text) if text.isascii() else sum(map(len, _ASCII_RE.findall(text)))
+    signs = plain - sum(map(len, words)) - sum(map(len, digits)) - sum(map(len, spaces))
+    tokens = signs + sum((len(word) + 3) // 4 for word in words) + sum((len(run) + 1) // 2 for run in digits)
+    tokens += sum(map(len, spaces)) - len(spaces)
+    if plain == len(text):
+        return tokens
+    dense = len(_DENSE_RE.findall(text))
+    return tokens + (3 * dense + 1) // 2 + 2 * (len(text) - plain - dense)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +93,14 @@ _CHINESE: Final = _Labels(
 
 @dataclass(frozen=True, slots=True)
 class ContextBlock:
-    """The block, which of the memories are in it (places in the order given), and its estimated tokens.
+    """The block, and which of the memories are in it (places in the order given).
 
-    Without any memory in it the text is empty.
+    Without any memory in it the text is empty. `tokens` is estimated where there was a budget, else None.
     """
 
     text: str
     included: tuple[int, ...]
-    tokens: int
+    tokens: int | None = None
 
 
 def build_context_block(
@@ -141,9 +136,9 @@ def build_context_block(
         included.append(place)
         (uncertain if contested else certain).append(line)
     if not included:
-        return ContextBlock("", (), 0)
+        return ContextBlock("", (), None if token_budget is None else 0)
     text = frame.text(certain, uncertain)
-    return ContextBlock(text, tuple(included), estimate(text))
+    return ContextBlock(text, tuple(included), None if token_budget is None else estimate(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,5 +176,6 @@ def quoted(text: str) -> str:
     `json.loads` gives the text back.
     """
     plain = json.dumps(text, ensure_ascii=False)
-    plain = _INVISIBLE_RE.sub(lambda match: json.dumps(match.group())[1:-1], plain)
-    return _TAG_START_RE.sub(r"\\u003c", plain)
+    if not plain.isascii() or "\x7f" in plain:
+        plain = _INVISIBLE_RE.sub(lambda match: json.dumps(match.group())[1:-1], plain)
+    return _TAG_START_RE.sub(r"\\u003c", plain) if "<" in plain else plain

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, NoReturn
@@ -46,6 +45,7 @@ TOKEN_BUDGET_MAX: Final = 1_000_000
 
 _HIGH_COSINE_SHARE: Final = 0.5
 _FRESH: Final = 0.9
+_EVERYTHING: Final = MemoryFilter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ class RecallResponse:
     Attributes:
         memories: best first; never fewer than min(limit, matched).
         context_block: see `context_block`; empty when there is nothing to say.
-        tokens: estimated tokens of the block.
+        tokens: estimated tokens of the block; None when there was no budget for them.
         clock: everything the answer is based on: the causal context of a change made because of it (B1).
         revision: the owner's revision the answer is of.
         degraded: a stage was left out for lack of time or of a backend.
@@ -127,7 +127,7 @@ class RecallResponse:
 
     memories: tuple[RecalledMemory, ...]
     context_block: str
-    tokens: int
+    tokens: int | None
     clock: VectorClock
     revision: Revision
     stages: tuple[Stage, ...]
@@ -166,13 +166,16 @@ class _Watch:
         """Seconds left, None for no limit."""
         return None if self._ends is None else self._ends - self._clock.monotonic()
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[list[str]]:
+    def stage(self, name: str) -> _Timed:
         """Times a stage; what is appended to the list given becomes its note."""
-        notes: list[str] = []
-        started = self._clock.monotonic()
-        yield notes
-        seconds = self._clock.monotonic() - started
+        return _Timed(self, name)
+
+    def now(self) -> float:
+        """Seconds for measuring durations."""
+        return self._clock.monotonic()
+
+    def ran(self, name: str, seconds: float, notes: Sequence[str]) -> None:
+        """A stage that ran."""
         self.stages.append(Stage(name, True, seconds, "; ".join(notes)))
         self._telemetry.observe("recall_stage_seconds", seconds, stage=name)
 
@@ -183,6 +186,24 @@ class _Watch:
     def skipped(self, name: str, note: str) -> None:
         """A stage that does not run."""
         self.stages.append(Stage(name, False, 0.0, note))
+
+
+class _Timed:
+    """One running stage. (A class, since a generator would cost more than some stages take.)"""
+
+    __slots__ = ("_name", "_notes", "_started", "_watch")
+
+    def __init__(self, watch: _Watch, name: str) -> None:
+        self._watch, self._name = watch, name
+        self._notes: list[str] = []
+
+    def __enter__(self) -> list[str]:
+        self._started = self._watch.now()
+        return self._notes
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._watch.ran(self._name, self._watch.now() - self._started, self._notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +266,8 @@ class Recall:
         check_count(request.limit, "limit", minimum=1, maximum=limits.RECALL_LIMIT_MAX)
         if request.token_budget is not None:
             check_count(request.token_budget, "token_budget", minimum=1, maximum=TOKEN_BUDGET_MAX)
-        check_filter(request.where)
+        if request.where != _EVERYTHING:
+            check_filter(request.where)
         check_time(request.as_of_valid, "as_of_valid")
         check_time(request.as_of_recorded, "as_of_recorded")
         check_name(request.agent, "agent")

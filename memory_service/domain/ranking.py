@@ -27,7 +27,6 @@ from memory_service.domain.retrieval.fusion import (
     CandidateLists,
     Fusion,
     ranks,
-    reciprocal_ranks,
     relevance,
 )
 from memory_service.domain.retrieval.snapshot import KIND_CODE, TIER_CODE, OwnerSnapshot
@@ -179,7 +178,7 @@ def rank(
     order = _ordered(snapshot, rows[pool], parts.final)
     chosen, reserved = _with_quotas(snapshot, rows[pool], parts, order, limit, profile.quotas)
     places = pool[chosen]
-    explained = _explained(lists, places, chosen, parts, len(rows), profile.fusion)
+    explained = _explained(lists, places, chosen, parts, profile.fusion)
     return [
         Ranked(int(rows[place]), score, int(position) in reserved)
         for place, position, score in zip(places, chosen, explained, strict=True)
@@ -244,41 +243,46 @@ def _with_quotas(
     snapshot: OwnerSnapshot, rows: Ints, parts: _Parts, order: Ints, limit: int, quotas: Sequence[Quota]
 ) -> tuple[Ints, frozenset[int]]:
     """The chosen positions in order, and those among them that a quota brought in."""
-    chosen = order[:limit].tolist()
-    rest = order[limit:].tolist()
-    if not rest or not any(floor(quota.share * limit) for quota in quotas):
+    wanting = [quota for quota in quotas if floor(quota.share * limit)]
+    if len(order) <= limit or not wanting:
         return order[:limit], frozenset()
+    chosen, rest = order[:limit].tolist(), order[limit:]
     kinds, long_term = snapshot.rows["kind"][rows], snapshot.rows["tier"][rows] == TIER_CODE[Tier.LONG_TERM]
     kept: set[int] = set()
     reserved: set[int] = set()
     best = float(parts.semantic.max())
-    for quota in quotas:
-        member = long_term & np.isin(kinds, [KIND_CODE[kind] for kind in quota.kinds])
-        worthy = member & (parts.semantic >= quota.relevance_min * best)
-        inside = [position for position in chosen if member[position]]
-        missing = floor(quota.share * limit) - len(inside)
-        kept.update(inside[: floor(quota.share * limit)])
-        for position in [position for position in rest if worthy[position]][: max(missing, 0)]:
+    for quota in wanting:
+        counted = np.zeros(len(KIND_CODE), np.bool_)
+        counted[[KIND_CODE[kind] for kind in quota.kinds]] = True
+        member = counted[kinds] & long_term
+        inside = [position for position in chosen if member[position]][: floor(quota.share * limit)]
+        kept.update(inside)
+        worthy = rest[member[rest] & (parts.semantic[rest] >= quota.relevance_min * best)]
+        for position in worthy[: floor(quota.share * limit) - len(inside)].tolist():
             leaving = next((other for other in reversed(chosen) if other not in kept), None)
-            if leaving is None:
+            if leaving is None or position in kept:
                 break
-            chosen.remove(leaving)
-            chosen.append(position)
-            rest.remove(position)
+            chosen[chosen.index(leaving)] = position
             kept.add(position)
             reserved.add(position)
+    if not reserved:
+        return order[:limit], frozenset()
     places = {int(position): place for place, position in enumerate(order)}
     return np.asarray(sorted(chosen, key=places.__getitem__), np.int64), frozenset(reserved)
 
 
 def _explained(
-    lists: CandidateLists, places: Ints, chosen: Ints, parts: _Parts, count: int, fusion: Fusion
+    lists: CandidateLists, places: Ints, chosen: Ints, parts: _Parts, fusion: Fusion
 ) -> list[ScoreBreakdown]:
     """Breakdowns of the memories at `places` of the lists, `chosen` of the parts."""
     cosine, cosine_rank = _said(lists.cosine, places, NO_VECTOR)
     bm25, bm25_rank = _said(lists.bm25, places, 0.0)
     names, names_rank = _said(lists.names, places, 0.0)
-    rrf = np.round(reciprocal_ranks(lists, count, fusion)[places], 9).tolist()
+    weights = (fusion.dense_weight, fusion.lexical_weight, fusion.name_weight)
+    rrf = [
+        sum(weight / (fusion.rrf_k + place) for weight, place in zip(weights, found, strict=True) if place)
+        for found in zip(cosine_rank, bm25_rank, names_rank, strict=True)
+    ]
     columns = [
         column[chosen].tolist()
         for column in (
@@ -299,8 +303,8 @@ def _said(scores: Floats | None, places: Ints, nothing: float) -> tuple[Sequence
     """What a list gave the memories at `places`, and their ranks in it; None where it has nothing."""
     if scores is None:
         return [None] * len(places), [None] * len(places)
-    given = scores[places].tolist()
-    ranked = ranks(scores)[places].tolist()
+    values = scores[places]
+    given, ranked = values.tolist(), ranks(scores, values).tolist()
     found = [score > nothing for score in given]
     return (
         [score if has else None for score, has in zip(given, found, strict=True)],

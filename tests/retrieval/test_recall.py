@@ -328,6 +328,7 @@ async def test_token_budget_cuts_the_block_not_the_list(world: World) -> None:
     assert len(response.memories) == len(TEXTS)
     inside = [m.head.current.text for m in response.memories if m.in_context]
     assert 0 < len(inside) < len(TEXTS)
+    assert response.tokens is not None
     assert response.tokens <= 70
     assert all((m.head.current.text in response.context_block) == m.in_context for m in response.memories)
 

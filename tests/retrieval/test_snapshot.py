@@ -21,7 +21,6 @@ from memory_service.domain.memory import Assertion, MemoryHead, Usage
 from memory_service.domain.records import Fragment, SearchRow, SearchRows
 from memory_service.domain.retrieval.dense import NO_VECTOR, cosines
 from memory_service.domain.retrieval.heads import decode_head, encode_head
-from memory_service.domain.retrieval.lexical import best_of_documents
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from tests.retrieval.builders import (
     DIMENSION,
@@ -78,7 +77,7 @@ def check_is(snapshot: OwnerSnapshot, world: dict[MemoryId, SearchRow]) -> None:
     lexical = snapshot.lexical.scores(query, snapshot.documents["length"], k1=1.2, b=0.6, repeats=0.5)
     if world:
         expected = naive_bm25({"tea": 2**0.5, "茶": 1, "5432": 1, "unheard": 1}, world, 1.2, 0.6)
-        best = best_of_documents(lexical.scores, snapshot.documents["row"], len(snapshot.live))
+        best = snapshot.best_of_documents(lexical.scores)
         assert by_id(snapshot, best) == pytest.approx(expected, abs=1e-8)
     probe = random_unit(5)
     found = by_id(snapshot, cosines(snapshot, probe))

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.domain.retrieval.columns import ABSENT, Floats, Ints
-from memory_service.domain.retrieval.dense import cosines
+from memory_service.domain.retrieval.dense import GATHER_SHARE, cosines
 from memory_service.domain.retrieval.fusion import Fusion
-from memory_service.domain.retrieval.lexical import best_of_documents
 from memory_service.domain.retrieval.slots import NAME_FIELDS, Aliases, name_scores
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 
@@ -21,8 +20,10 @@ def dense_list(snapshot: OwnerSnapshot, rows: Ints, query: NDArray[np.float32]) 
     Args:
         query: unit vector of the snapshot's model, shape (dimension,).
     """
-    wanted = np.zeros(len(snapshot.live), np.bool_)
-    wanted[rows] = True
+    wanted = None
+    if len(rows) < GATHER_SHARE * len(snapshot.live):
+        wanted = np.zeros(len(snapshot.live), np.bool_)
+        wanted[rows] = True
     return cosines(snapshot, query, wanted)[rows]
 
 
@@ -38,8 +39,7 @@ def lexical_list(snapshot: OwnerSnapshot, rows: Ints, terms: Sequence[str], fusi
         b=fusion.bm25_b,
         repeats=fusion.bm25_repeats,
     )
-    best = best_of_documents(found.scores, snapshot.documents["row"], len(snapshot.live))
-    return best[rows]
+    return snapshot.best_of_documents(found.scores)[rows]
 
 
 def names_list(snapshot: OwnerSnapshot, rows: Ints, terms: Sequence[str], aliases: Aliases | None = None) -> Floats:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NO_VECTOR: Final = -2.0
 """Stands for "no vector of this model": below every cosine."""
 
-_GATHER_SHARE: Final = 0.2
+GATHER_SHARE: Final = 0.2
 """Below this share of wanted fragments, copying their vectors out is cheaper than multiplying all."""
 
 _DECIMALS: Final = 6
@@ -54,7 +54,7 @@ def _places_worth_gathering(snapshot: OwnerSnapshot, wanted: Mask | None) -> Int
     if wanted is None:
         return None
     places = np.flatnonzero(wanted[snapshot.fragments["row"]])
-    return places if len(places) < _GATHER_SHARE * len(snapshot.fragments) else None
+    return places if len(places) < GATHER_SHARE * len(snapshot.fragments) else None
 
 
 def unit(vector: NDArray[np.float32]) -> NDArray[np.float32] | None:

@@ -119,10 +119,15 @@ def reciprocal_ranks(lists: CandidateLists, count: int, fusion: Fusion) -> Float
     return total
 
 
-def ranks(scores: Floats) -> Ints:
-    """Each place's rank, 1 the best; equal scores share the better rank, so row order decides nothing."""
+def ranks(scores: Floats, of: Floats | None = None) -> Ints:
+    """Each place's rank, 1 the best; equal scores share the better rank, so row order decides nothing.
+
+    Args:
+        of: the scores whose rank is wanted, all of them when None.
+    """
     ordered = np.sort(scores)
-    result: Ints = len(scores) - np.searchsorted(ordered, scores, side="right") + 1
+    wanted = scores if of is None else of
+    result: Ints = len(scores) - np.searchsorted(ordered, wanted, side="right") + 1
     return result
 
 

@@ -223,18 +223,3 @@ class LexicalIndex:
         }
         frequencies = np.bincount(terms, minlength=len(vocabulary))
         return LexicalIndex(vocabulary, GrowTable(columns), frequencies, self.live_count, self.live_length)
-
-
-def best_of_documents(scores: Floats, owners: Column, rows: int) -> Floats:
-    """The best document's score of each row; 0 for rows without documents.
-
-    Args:
-        scores: shape (documents,).
-        owners: the row of each document, ascending.
-        rows: how many rows there are.
-    """
-    best = np.zeros(rows)
-    if len(scores):
-        starts = np.flatnonzero(np.diff(owners, prepend=-1))
-        best[owners[starts]] = np.maximum.reduceat(scores, starts)
-    return best

@@ -24,6 +24,7 @@ from memory_service.domain.records import Fragment, SearchRow, SearchRows
 from memory_service.domain.retrieval.columns import (
     ABSENT,
     Column,
+    Floats,
     GrowTable,
     Interner,
     Ints,
@@ -371,6 +372,27 @@ class OwnerSnapshot:
         owners = self.fragments["row"]
         starts = np.flatnonzero(np.diff(owners, prepend=-1))
         return owners[starts].astype(np.int64), starts
+
+    @cached_property
+    def document_starts(self) -> tuple[Ints, Ints]:
+        """Rows that have documents, ascending, and where each one's documents begin."""
+        owners = self.documents["row"]
+        starts = np.flatnonzero(np.diff(owners, prepend=-1))
+        return owners[starts].astype(np.int64), starts
+
+    def best_of_documents(self, scores: Floats) -> Floats:
+        """The best document's score of each row, 0 for rows without documents; shape (rows,).
+
+        Args:
+            scores: shape (documents,).
+        """
+        rows, starts = self.document_starts
+        if len(rows) == len(scores) == len(self.live):
+            return scores
+        best = np.zeros(len(self.live))
+        if len(rows):
+            best[rows] = np.maximum.reduceat(scores, starts)
+        return best
 
     @cached_property
     def session_neighbours(self) -> tuple[Ints, Ints]:
