@@ -82,12 +82,14 @@ class Admission:
         """Whether a tombstone stops this statement (B3, F7: remove wins).
 
         A writer that names its context must have seen the Forget. One that names none counts as having seen it
-        only when the user says the thing anew; what was merely inferred or derived may come from before.
+        only when the user says the thing anew; what was merely inferred or derived may come from before. What
+        was made from a forgotten memory is as forgotten as what was made from it in time (F8).
         """
-        stones = self.workspace.stones(draft.slot, draft.claim)
+        origins = self.workspace.origin_stones(draft.statement.derived_from)
+        stones = [*self.workspace.stones(draft.slot, draft.claim), *origins]
         if by.explicit_context:
             return any(not by.context.saw(stone.dot) for stone in stones)
-        return bool(stones) and draft.source not in _EXPLICIT
+        return bool(origins) or (bool(stones) and draft.source not in _EXPLICIT)
 
     def _competes(self, draft: Draft, head: MemoryHead) -> bool:
         """Whether both cannot hold: one-valued slot, overlapping times, neither an exception to the other."""

@@ -101,6 +101,18 @@ class Workspace:
             for stone in await self.change.tombstones(digests):
                 self.tombstones.setdefault(stone.digest, []).append(stone)
 
+    async def load_origins(self, ids: Sequence[MemoryId]) -> list[MemoryId]:
+        """Fetch the tombstones of those memories that are not there (any more); the ids of those never there."""
+        missing = [i for i in dict.fromkeys(ids) if i not in self.heads and not self.origin_stones([i])]
+        if missing and self.state.revision:
+            there = {head.id for head in await self.change.heads(missing)}
+            missing = [i for i in missing if i not in there]
+        if missing and self.state.revision:
+            digests = {self.digest(TombstoneScope.MEMORY, str(i)): i for i in missing}
+            for stone in await self.change.tombstones(list(digests)):
+                self.tombstones.setdefault(stone.digest, []).append(stone)
+        return [i for i in missing if not self.origin_stones([i])]
+
     def adopt(self, heads: Iterable[MemoryHead]) -> None:
         """Take heads that were read, unless a newer version of them is staged here."""
         for head in heads:
@@ -128,6 +140,11 @@ class Workspace:
         found = list(self.tombstones.get(self.digest(TombstoneScope.SLOT, slot), ())) if slot else []
         found += self.tombstones.get(self.digest(TombstoneScope.CLAIM, claim), ()) if claim else ()
         return found
+
+    def origin_stones(self, ids: Iterable[MemoryId]) -> list[Tombstone]:
+        """Tombstones of loaded memories."""
+        digests = (self.digest(TombstoneScope.MEMORY, str(i)) for i in ids)
+        return [stone for digest in digests for stone in self.tombstones.get(digest, ())]
 
     # Staging -----------------------------------------------------------------------------------------------
 

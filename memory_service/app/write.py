@@ -12,6 +12,7 @@ from memory_service.app.commands import BatchItem, ChangeMeta, ChangeResult, Sta
 from memory_service.app.drafts import Draft
 from memory_service.app.replay import replayed, stored_outcome
 from memory_service.app.service import Changes, for_writer, statement_payload
+from memory_service.app.targets import not_found
 from memory_service.app.validation import check_list, check_meta
 from memory_service.app.workspace import Workspace
 from memory_service.domain import limits
@@ -123,6 +124,9 @@ class Write:
         known = await stored_outcome(workspace, _OPERATION, meta, digest)
         if known is not None:
             return for_writer(await replayed(workspace, known), meta)
+        unknown = await workspace.load_origins(draft.statement.derived_from)
+        if unknown:
+            raise not_found(unknown[0], f"{draft.field}.derived_from")
         by = self.changes.author(workspace, meta)
         similar = await self._similar(workspace, draft)
         admission = Admission(workspace, self.changes.ids, self.changes.parameters, similar)

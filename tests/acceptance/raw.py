@@ -1,0 +1,114 @@
+"""Bare stubs by name, and what a refusal says in every byte of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import grpc
+from google.protobuf import message_factory
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+
+from memory_service.v1 import admin_service_pb2, memory_service_pb2
+
+SERVICES = (
+    memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"],
+    admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
+)
+METHODS: Mapping[str, MethodDescriptor] = {method.name: method for service in SERVICES for method in service.methods}
+"""Every RPC of the API, from the descriptors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a call failed; `everything` is all bytes that reached the caller."""
+
+    code: str
+    reason: str
+    field: str
+    message: str
+    metadata: Mapping[str, str]
+    violations: tuple[tuple[str, str], ...]
+    everything: bytes = field(repr=False)
+
+
+class Raw:
+    """Calls by the RPC's name, with or without a key."""
+
+    def __init__(self, target: str, key: str) -> None:
+        self.key = key
+        self._channel = grpc.aio.insecure_channel(target, options=[("grpc.max_send_message_length", -1)])
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._channel.close()
+
+    async def call(
+        self,
+        rpc: str,
+        request: Message | bytes,
+        *,
+        authorization: str | None = None,
+        timeout: float = 30.0,
+    ) -> Any:
+        """Send a message, or bytes that may be none; `authorization` replaces the key ("" sends none)."""
+        method = METHODS[rpc]
+        assert method.containing_service is not None
+        sent = f"Bearer {self.key}" if authorization is None else authorization
+        send = self._channel.unary_unary(
+            f"/{method.containing_service.full_name}/{rpc}",
+            request_serializer=lambda given: given if isinstance(given, bytes) else given.SerializeToString(),
+            response_deserializer=message_factory.GetMessageClass(method.output_type).FromString,
+        )
+        return await send(request, metadata=[("authorization", sent)] if sent else [], timeout=timeout)
+
+    async def refused(self, rpc: str, request: Message | bytes, *, authorization: str | None = None) -> Refusal:
+        """The refusal of a call that must fail."""
+        try:
+            answer = await self.call(rpc, request, authorization=authorization)
+        except grpc.aio.AioRpcError as error:
+            return refusal(error)
+        raise AssertionError(f"{rpc} was accepted: {answer}")
+
+
+async def refused(call: Awaitable[object]) -> Refusal:
+    """The refusal of an awaitable that must fail."""
+    try:
+        answer = await call
+    except grpc.aio.AioRpcError as error:
+        return refusal(error)
+    raise AssertionError(f"it was accepted: {answer}")
+
+
+def refusal(error: grpc.aio.AioRpcError) -> Refusal:
+    """What a gRPC error says."""
+    info = error_details_pb2.ErrorInfo()
+    violations: list[tuple[str, str]] = []
+    seen = [(error.details() or "").encode()]
+    for metadata in (error.initial_metadata(), error.trailing_metadata()):
+        for key, value in metadata or ():
+            raw = value if isinstance(value, bytes) else value.encode()
+            seen += [key.encode(), raw]
+            if key == "grpc-status-details-bin":
+                for detail in status_pb2.Status.FromString(raw).details:
+                    if detail.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
+                        detail.Unpack(info)
+                    elif detail.Is(error_details_pb2.BadRequest.DESCRIPTOR):
+                        request = error_details_pb2.BadRequest()
+                        detail.Unpack(request)
+                        violations += [(v.field, v.reason) for v in request.field_violations]
+    facts = dict(info.metadata)
+    return Refusal(
+        code=error.code().name,
+        reason=info.reason,
+        field=facts.get("field", ""),
+        message=error.details() or "",
+        metadata=facts,
+        violations=tuple(violations),
+        everything=b"\n".join(seen),
+    )
