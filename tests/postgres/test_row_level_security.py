@@ -28,7 +28,8 @@ VALUES = {
 }
 COLUMNS = """
 SELECT a.attname AS name, format_type(a.atttypid, NULL) AS type FROM pg_attribute a
-WHERE a.attrelid = ('memory_service.' || $1)::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+WHERE a.attrelid = ('memory_service.' || $1)::regclass AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+ORDER BY a.attnum"""
 TABLES = """
 SELECT c.relname AS name, c.relrowsecurity AND c.relforcerowsecurity AS secured,
        pg_get_userbyid(c.relowner) AS held_by,

@@ -362,3 +362,14 @@ async def test_a_first_change_by_several_at_once_makes_one_owner(database_url: s
             *(make.write(b.memories, owner, make.version(make.new_id())) for b in (one, two) for _ in range(5))
         )
         assert sorted(done) == [Revision(n) for n in range(1, 11)]
+
+
+async def test_slots_and_claims_of_any_length_are_found(backend: PostgresBackend):
+    """An index entry holds 2,700 bytes at most, and random text does not compress."""
+    owner, long = make.new_owner(), "".join(str(uuid.uuid4()) for _ in range(300))
+    version = dataclasses.replace(make.version(make.new_id()), slot=long, claim=long + "!")
+    await make.write(backend.memories, owner, version)
+    async with backend.memories.change(owner) as change:
+        assert [head.id for head in await change.heads_in_slots([long, "another"])] == [version.id]
+        assert [head.id for head in await change.heads_of_claims([long + "!"])] == [version.id]
+        assert not await change.heads_of_claims([long])

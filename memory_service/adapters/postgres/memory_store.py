@@ -121,7 +121,7 @@ class PostgresMemoryStore:
             if state.revision <= revision:
                 return SearchRows(state.revision, state.clock, [])
             heads = await session.rows(sql.DELTA_HEADS, revision)
-            fragments = await session.rows(sql.DELTA_FRAGMENTS, model_id, revision) if heads else []
+            fragments = await _fragments_of(session, model_id, heads)
             removed = await session.rows(sql.DELTA_REMOVED, revision)
         joined = await _joined(heads, fragments)
         return SearchRows(state.revision, state.clock, joined, [MemoryId(row[0]) for row in removed])
@@ -139,9 +139,7 @@ class PostgresMemoryStore:
         async with self._database.reading(owner.id) as session:
             state = await _state(session)
             versions = await session.rows(sql.AS_OF_VERSIONS, valid_at, recorded_at, limit)
-            ids = [row["memory_id"] for row in versions]
-            contents = [row["content_version"] for row in versions]
-            fragments = await session.rows(sql.AS_OF_FRAGMENTS, model_id, ids, contents) if ids else []
+            fragments = await _fragments_of(session, model_id, versions)
         found = await _joined(versions, fragments, oldest_first=False)
         return SearchRows(state.revision, state.clock, found)
 
@@ -200,6 +198,15 @@ class _NothingApplied(Exception):
 async def _state(session: Session) -> OwnerState:
     row = await session.row(sql.STATE)
     return OwnerState(Revision(0), VectorClock(), b"") if row is None else rows.state_of(tuple(row))
+
+
+async def _fragments_of(session: Session, model_id: str, versions: Sequence[rows.Record]) -> Sequence[rows.Record]:
+    """Fragments of the texts of these heads or versions."""
+    if not versions:
+        return []
+    ids = [row["memory_id"] for row in versions]
+    contents = [row["content_version"] for row in versions]
+    return await session.rows(sql.FRAGMENTS_OF, model_id, ids, contents)
 
 
 async def _lock(session: Session, owner: OwnerKey) -> OwnerState:

@@ -64,7 +64,7 @@ HEADS_IN_SLOTS = _statement(
     "heads_in_slots",
     f"""SELECT {_HEAD} FROM memories m
     WHERE m.owner = $1 AND {_CURRENT} AND m.slot = ANY($2::text[])
-      AND hashtextextended(m.slot, 0) = ANY(ARRAY(SELECT hashtextextended(s, 0) FROM unnest($2::text[]) s))
+      AND m.slot_hash = ANY(ARRAY(SELECT hashtextextended(s, 0) FROM unnest($2::text[]) s))
     {_OLDEST_FIRST}""",
 )
 
@@ -72,7 +72,7 @@ HEADS_OF_CLAIMS = _statement(
     "heads_of_claims",
     f"""SELECT {_HEAD} FROM memories m
     WHERE m.owner = $1 AND {_CURRENT} AND m.claim = ANY($2::text[])
-      AND hashtextextended(m.claim, 0) = ANY(ARRAY(SELECT hashtextextended(s, 0) FROM unnest($2::text[]) s))
+      AND m.claim_hash = ANY(ARRAY(SELECT hashtextextended(s, 0) FROM unnest($2::text[]) s))
     {_OLDEST_FIRST}""",
 )
 
@@ -172,11 +172,6 @@ DELTA_HEADS = _statement(
     f"""SELECT {_HEAD} FROM memories m
     WHERE m.owner = $1 AND m.changed_revision > $2 AND {_SEARCHABLE}""",
 )
-DELTA_FRAGMENTS = _statement(
-    "delta_fragments",
-    f"""SELECT {_FRAGMENT_OF_MODEL} FROM memories m JOIN fragments f ON {_OF_HEAD}
-    WHERE m.owner = $1 AND m.changed_revision > $3 AND {_SEARCHABLE}""",
-)
 DELTA_REMOVED = _statement(
     "delta_removed",
     f"""SELECT m.memory_id FROM memories m
@@ -196,8 +191,8 @@ AS_OF_VERSIONS = _statement(
                     AND (v.valid_to IS NULL OR v.valid_to > $2) END
     ORDER BY v.recorded_at DESC, v.memory_id DESC LIMIT $4""",
 )
-AS_OF_FRAGMENTS = _statement(
-    "as_of_fragments",
+FRAGMENTS_OF = _statement(
+    "fragments_of",
     f"""SELECT {_FRAGMENT_OF_MODEL} FROM unnest($3::uuid[], $4::int4[]) AS k(memory_id, content_version)
     JOIN fragments f ON f.owner = $1 AND f.memory_id = k.memory_id
                     AND f.content_version = k.content_version""",
