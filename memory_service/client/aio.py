@@ -79,7 +79,9 @@ class AsyncMemoryClient(Core):
         timeout_seconds: float | None = None,
     ) -> AsyncIterator[t.Memory]:
         """All memories in order of creation, page by page; `timeout_seconds` is for each page."""
-        return self.iterate(where=where, page_size=page_size, agent=agent, user=user, timeout_seconds=timeout_seconds)
+        return self._iterate(
+            where=where, page_size=page_size, agent=agent, user=user, timeout_seconds=timeout_seconds
+        )
 
     async def close(self) -> None:
         """Close the connection; calls under way end with `ClientClosed`."""

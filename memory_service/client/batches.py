@@ -90,8 +90,12 @@ class BatchWriter:
                 await self._take(place, item)
             for user in [*self._waiting]:
                 await self._dispatch(user)
-        except BaseException:
+        except Exception:
             await self._finish(raising=False)
+            raise
+        except BaseException:  # cancelled or interrupted: leave at once
+            for _, handle in self._under_way.values():
+                handle.cancel()
             raise
         await self._finish(raising=True)
         return [self._outcomes[place] for place in sorted(self._outcomes)]

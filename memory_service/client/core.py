@@ -186,7 +186,7 @@ class Core(Plumbing):
         began = self._causality.begin()
         response = await self._call(rpcs.FORGET, request, timeout_seconds, identity)
         if not validate_only:
-            self._learn_change(owner, began, response.token, response.context)
+            self._learn_change(owner, began, response, replayed=response.replayed)
         return decode.forget_result(response)
 
     async def rollback(
@@ -308,7 +308,7 @@ class Core(Plumbing):
         )
         return decode.memory_page(await self._call(rpcs.LIST, request, timeout_seconds))
 
-    async def iterate(
+    async def _iterate(
         self,
         *,
         where: t.MemoryFilter | None = None,

@@ -94,11 +94,24 @@ class Plumbing:
     ) -> Changed:
         began = self._causality.begin()
         response = await self._call(rpc, request, timeout, identity)
-        self._learn_change(owner, began, response.token, response.context)
+        self._learn_change(owner, began, response, replayed=response.replayed)
         return response
 
-    def _learn_change(self, owner: str, began: int, token: str, context: pb.VectorClock) -> None:
-        self._causality.learn_change(owner, began=began, token=token, context=decode.context(context))
+    def _learn_change(
+        self,
+        owner: str,
+        began: int,
+        answer: Changed | api.ForgetResponse | api.BatchWriteResponse,
+        *,
+        replayed: bool,
+    ) -> None:
+        # A replayed answer is as old as the change it first answered, so when the call began says nothing.
+        self._causality.learn_change(
+            owner,
+            began=0 if replayed else began,
+            token=answer.token,
+            context=decode.context(answer.context),
+        )
 
     async def _send_batch(
         self,
@@ -111,7 +124,8 @@ class Plumbing:
         began = self._causality.begin()
         limit = self.batch_timeout_seconds if timeout_seconds is None else timeout_seconds
         response = await self._call(rpcs.BATCH_WRITE, request, limit)
-        self._learn_change(owner, began, response.token, response.context)
+        replayed = any(result.written.replayed for result in response.results)
+        self._learn_change(owner, began, response, replayed=replayed)
         return response
 
     def _batch_item(self, item: t.NewMemory | str, user: str | None) -> tuple[str, t.NewMemory, api.BatchWriteItem]:

@@ -92,7 +92,7 @@ class MemoryClient:
         timeout_seconds: float | None = None,
     ) -> Iterator[t.Memory]:
         """All memories in order of creation, page by page; `timeout_seconds` is for each page."""
-        pages = self._core.iterate(
+        pages = self._core._iterate(
             where=where, page_size=page_size, agent=agent, user=user, timeout_seconds=timeout_seconds
         )
 

@@ -97,6 +97,10 @@ class Handle(Protocol, Generic[Result]):  # type: ignore[misc]  # invariance is 
 
     def __await__(self) -> Generator[Any, None, Result]: ...
 
+    def cancel(self) -> bool:
+        """Ask it to stop; whether it may."""
+        ...
+
 
 def _user_agent(version: str) -> tuple[str, str]:
     return ("grpc.primary_user_agent", f"memory-service-python/{version}")
@@ -217,6 +221,9 @@ class _Begun(Generic[Result]):
     def __await__(self) -> Generator[Any, None, Result]:
         yield from ()  # makes this a generator, which is what `await` asks for, that never suspends
         return self.future.result()
+
+    def cancel(self) -> bool:
+        return self.future.cancel()
 
 
 def drive(work: Coroutine[Any, Any, Result]) -> Result:

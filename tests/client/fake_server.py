@@ -454,7 +454,7 @@ class FakeServer(api_grpc.MemoryServiceServicer, admin_grpc.AdminServiceServicer
         def work():
             response = admin.GetServerInfoResponse(
                 version="9.9.9",
-                embedding_model="hashing-256",
+                embedding_model="local:hash:256:v1",
                 embedding_dimension=256,
                 limits={"text_characters_max": 16384},
             )

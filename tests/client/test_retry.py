@@ -270,3 +270,15 @@ def test_waits_double() -> None:
     policy = RetryPolicy(backoff_seconds=0.1, backoff_seconds_max=1.0)
     waits = [policy.wait_seconds(attempt, None, 0.999999) for attempt in range(1, 7)]
     assert waits == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.0, 1.0], rel=1e-3)
+
+
+async def test_cancelling_an_import_does_not_wait_for_it(server: FakeServer, client: AsyncMemoryClient) -> None:
+    server.next("BatchWrite", Hang())
+    work = asyncio.create_task(client.write_many([f"memory {number}" for number in range(10)], batch_size=5))
+    assert await asyncio.to_thread(server.arrived.wait, 5)
+    work.cancel()
+    started = time.monotonic()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert time.monotonic() - started < 5
+    assert len(server.of("BatchWrite")) == 1
