@@ -212,5 +212,5 @@ def content(snapshot: OwnerSnapshot) -> set[tuple[MemoryId, int]]:
 
 async def settled() -> None:
     """Let everything run that can."""
-    for _ in range(40):
+    for _ in range(25):
         await asyncio.sleep(0)

@@ -278,13 +278,16 @@ class L1Snapshots:
             self._make_room()
 
     async def _refreshed(self, owner: OwnerKey, base: OwnerSnapshot, known: Revision) -> OwnerSnapshot | None:
-        """`base`, if the store confirms it, or brought up to date; None when history no longer holds it."""
+        """`base`, if the store confirms it, or brought up to date.
+
+        None when `base` is of another history than the store's, which a restored backup brings about.
+        """
         if known <= base.revision:
             state = await self._store.state(owner)
-            if state.revision == base.revision:
+            if state.revision == base.revision and state.clock == base.clock:
                 return base
         delta = await self._store.search_rows_since(owner, self._model.id, base.revision)
-        if delta.revision < base.revision:
+        if delta.revision <= base.revision or not delta.clock.descends(base.clock):
             return None
         return await updated(base, delta)
 

@@ -88,12 +88,12 @@ class L2Snapshots:
         return snapshot
 
     async def _current(self, owner: OwnerKey, kept: OwnerSnapshot) -> OwnerSnapshot | None:
-        """`kept` brought up to date; None when the store's history is shorter than it (a restored backup)."""
+        """`kept` brought up to date; None when it is of another history than the store's (a restored backup)."""
         delta = await self._store.search_rows_since(owner, self._model.id, kept.revision)
-        if delta.revision < kept.revision:
+        if not delta.clock.descends(kept.clock) or delta.revision < kept.revision:
             return None
         if delta.revision == kept.revision:
-            return kept
+            return kept if delta.clock == kept.clock else None
         snapshot = await updated(kept, delta)
         # Rows that left are only masked; what was forgotten must not live on behind the mask.
         return await compacted(snapshot) if delta.removed else snapshot
