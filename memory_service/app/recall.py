@@ -43,7 +43,6 @@ from memory_service.ports.telemetry import Telemetry
 
 TOKEN_BUDGET_MAX: Final = 1_000_000
 
-_HIGH_COSINE_SHARE: Final = 0.5
 _FRESH: Final = 0.9
 _EVERYTHING: Final = MemoryFilter()
 
@@ -361,7 +360,7 @@ class Recall:
                     ranked.score,
                     head.current.status is Status.CONTESTED,
                     place in included,
-                    tuple(_reasons(head, ranked, bool(request.query.strip()))),
+                    tuple(_reasons(head, ranked)),
                 )
                 for place, (head, ranked) in enumerate(zip(heads, found.ranked, strict=True))
             )
@@ -457,15 +456,13 @@ def _out_of_time() -> NoReturn:
     raise DeadlineExceeded(Reason.DEADLINE_EXCEEDED, "the time given for this recall ran out")
 
 
-def _reasons(head: MemoryHead, ranked: Ranked, asked: bool) -> Iterator[str]:
+def _reasons(head: MemoryHead, ranked: Ranked) -> Iterator[str]:
     """Why a memory is in the answer, for a person."""
     score = ranked.score
-    if score.cosine is not None and score.cosine >= _HIGH_COSINE_SHARE:
-        yield f"close in meaning (cosine {score.cosine:.2f})"
-    elif score.cosine is not None and asked:
+    if score.cosine is not None:
         yield f"number {score.cosine_rank} in meaning"
     if score.bm25 is not None:
-        yield f"shares words with the question (number {score.bm25_rank})"
+        yield f"number {score.bm25_rank} in shared words"
     if score.names is not None:
         yield "is about what the question names"
     if ranked.reserved:

@@ -304,8 +304,11 @@ def _said(scores: Floats | None, places: Ints, nothing: float) -> tuple[Sequence
     if scores is None:
         return [None] * len(places), [None] * len(places)
     values = scores[places]
-    given, ranked = values.tolist(), ranks(scores, values).tolist()
+    given = values.tolist()
     found = [score > nothing for score in given]
+    if not any(found):
+        return [None] * len(places), [None] * len(places)
+    ranked = ranks(scores, values).tolist()
     return (
         [score if has else None for score, has in zip(given, found, strict=True)],
         [place if has else None for place, has in zip(ranked, found, strict=True)],

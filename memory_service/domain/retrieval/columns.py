@@ -109,9 +109,8 @@ class GrowTable:
         return GrowTable({name: view[rows] for name, view in self._views.items()})
 
     def replaced(self, name: str, values: Column) -> GrowTable:
-        """A table of its own in which one column has other values."""
-        columns = {key: values if key == name else view for key, view in self._views.items()}
-        return GrowTable({key: np.array(value) for key, value in columns.items()})
+        """A table in which one column has other values; it shares the other columns, which it cannot extend."""
+        return GrowTable({key: values if key == name else view for key, view in self._views.items()})
 
 
 class Interner:
