@@ -34,7 +34,8 @@ class AsyncMemoryClient(Core):
     Changes are safe to retry since each carries a request id. For each user the client keeps the newest
     token and everything it has seen: a recall sees this client's own changes on any replica, and Correct,
     Forget and Rollback tell the service what their author knew. One client may be shared by all tasks of an
-    event loop.
+    event loop. Give a `device` to have concurrent changes noticed exactly: without one, this client's own
+    changes make it count as having seen everything that was accepted before them.
 
     Raises:
         Unauthenticated: no key was found.

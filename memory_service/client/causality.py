@@ -63,11 +63,21 @@ class Causality:
                 return None
             return Consistency.fully_consistent() if seen.unsure else Consistency.at_least_as_fresh(seen.token)
 
-    def learn_change(self, user: str, *, began: int, token: str, context: Context) -> None:
-        """Take in the answer of a change that began at tick `began`."""
+    def learn_change(
+        self, user: str, *, began: int, token: str, context: Context, own: Context | None = None
+    ) -> None:
+        """Take in the answer of a change that began at tick `began`.
+
+        `own` is given for a change that named its device but no context: the service then answers with all it
+        has, which this client need not have read. Taking that over would let its next correction silently
+        replace a value it never saw, so only its own change is added to what it had read.
+        """
         with self._lock:
             seen = self._touch(user)
-            seen.context = context if seen.context is None else seen.context.merged(context)
+            if seen.context is None:
+                seen.context = context
+            else:
+                seen.context = seen.context.merged(context if own is None else own)
             if not token:
                 return
             self._tick += 1

@@ -64,7 +64,7 @@ class Core(Plumbing):
             dot=encode.dot(dot, self.device),
             context=encode.context(self._context(owner, context)),
         )
-        response = await self._change(rpcs.WRITE, request, owner, identity, timeout_seconds)
+        response = await self._change(rpcs.WRITE, request, owner, timeout_seconds)
         return decode.write_result(response)
 
     async def write_many(
@@ -144,7 +144,7 @@ class Core(Plumbing):
             dot=encode.dot(dot, self.device),
             context=encode.context(self._context(owner, context)),
         )
-        response = await self._change(rpcs.CORRECT, request, owner, identity, timeout_seconds)
+        response = await self._change(rpcs.CORRECT, request, owner, timeout_seconds)
         return decode.write_result(response)
 
     async def forget(
@@ -183,11 +183,9 @@ class Core(Plumbing):
             dot=None if validate_only else encode.dot(dot, self.device),
             context=encode.context(self._context(owner, context)),
         )
-        began = self._causality.begin()
-        response = await self._call(rpcs.FORGET, request, timeout_seconds, identity)
-        if not validate_only:
-            self._learn_change(owner, began, response, replayed=response.replayed)
-        return decode.forget_result(response)
+        if validate_only:
+            return decode.forget_result(await self._call(rpcs.FORGET, request, timeout_seconds))
+        return decode.forget_result(await self._change(rpcs.FORGET, request, owner, timeout_seconds))
 
     async def rollback(
         self,
@@ -214,7 +212,7 @@ class Core(Plumbing):
             dot=encode.dot(dot, self.device),
             context=encode.context(self._context(owner, context)),
         )
-        response = await self._change(rpcs.ROLLBACK, request, owner, identity, timeout_seconds)
+        response = await self._change(rpcs.ROLLBACK, request, owner, timeout_seconds)
         return decode.rollback_result(response)
 
     # ── Reads ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,7 +20,8 @@ TIMEOUT_SECONDS = 5.0
 BATCH_TIMEOUT_SECONDS = 60.0
 CLIENT_VERSION = importlib.metadata.version("memory-service")
 
-Changed = TypeVar("Changed", api.WriteResponse, api.CorrectResponse, api.RollbackResponse)
+ChangeRequest = TypeVar("ChangeRequest", api.WriteRequest, api.CorrectRequest, api.ForgetRequest, api.RollbackRequest)
+Changed = TypeVar("Changed", api.WriteResponse, api.CorrectResponse, api.ForgetResponse, api.RollbackResponse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +91,21 @@ class Plumbing:
         )
 
     async def _change(
-        self, rpc: Rpc[Request, Changed], request: Request, owner: str, identity: str, timeout: float | None
+        self, rpc: Rpc[ChangeRequest, Changed], request: ChangeRequest, owner: str, timeout: float | None
     ) -> Changed:
         began = self._causality.begin()
-        response = await self._call(rpc, request, timeout, identity)
-        self._learn_change(owner, began, response, replayed=response.replayed)
+        response = await self._call(rpc, request, timeout, request.request_id)
+        named = request.HasField("dot") and not request.HasField("context")
+        own = {response.dot.device: response.dot.counter} if named else None
+        self._learn_change(owner, began, response, own, replayed=response.replayed)
         return response
 
     def _learn_change(
         self,
         owner: str,
         began: int,
-        answer: Changed | api.ForgetResponse | api.BatchWriteResponse,
+        answer: Changed | api.BatchWriteResponse,
+        own: dict[str, int] | None,
         *,
         replayed: bool,
     ) -> None:
@@ -111,6 +115,7 @@ class Plumbing:
             began=0 if replayed else began,
             token=answer.token,
             context=decode.context(answer.context),
+            own=None if own is None else t.Context(own),
         )
 
     async def _send_batch(
@@ -124,8 +129,13 @@ class Plumbing:
         began = self._causality.begin()
         limit = self.batch_timeout_seconds if timeout_seconds is None else timeout_seconds
         response = await self._call(rpcs.BATCH_WRITE, request, limit)
-        replayed = any(result.written.replayed for result in response.results)
-        self._learn_change(owner, began, response, replayed=replayed)
+        written = [result.written for result in response.results if result.HasField("written")]
+        own: dict[str, int] | None = None
+        if context is None and all(item.HasField("dot") for item in batch):
+            own = {}
+            for one in written:
+                own[one.dot.device] = max(one.dot.counter, own.get(one.dot.device, 0))
+        self._learn_change(owner, began, response, own, replayed=any(one.replayed for one in written))
         return response
 
     def _batch_item(self, item: t.NewMemory | str, user: str | None) -> tuple[str, t.NewMemory, api.BatchWriteItem]:

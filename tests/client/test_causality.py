@@ -132,6 +132,18 @@ def test_an_older_read_does_not_take_the_token_back() -> None:
     assert causality.token("u") == "3"
 
 
+def test_an_own_change_does_not_claim_what_was_not_read() -> None:
+    causality = Causality()
+    causality.learn_read("u", began=causality.begin(), token="1", context=Context({"tv": 1}), full=False)
+    everything = Context({"tv": 9, "phone": 1})
+    own = Context({"phone": 1})
+    causality.learn_change("u", began=causality.begin(), token="2", context=everything, own=own)
+    assert causality.context("u") == Context({"tv": 1, "phone": 1})
+    assert causality.token("u") == "2"
+    causality.learn_change("v", began=causality.begin(), token="2", context=everything, own=own)
+    assert causality.context("v") == everything, "who has read nothing has said it knows all"
+
+
 def test_users_kept_are_bounded() -> None:
     causality = Causality(users_max=2)
     for user in ("a", "b", "a", "c"):

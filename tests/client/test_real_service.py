@@ -110,6 +110,26 @@ async def test_devices_that_have_not_seen_each_other_conflict(ann: AsyncMemoryCl
     assert all(one.contested for one in found)
 
 
+async def test_a_value_that_was_not_seen_is_never_silently_replaced(
+    service: tuple[str, str], ann: AsyncMemoryClient
+) -> None:
+    """Even when the device wrote something else meanwhile: that told it nothing about the other's value."""
+    async with (
+        AsyncMemoryClient(*service, user=ann.user, device="phone", timeout_seconds=20) as phone,
+        AsyncMemoryClient(*service, user=ann.user, device="laptop", timeout_seconds=20) as laptop,
+    ):
+        await phone.write(predicate="location", object="Berlin")
+        await phone.recall("location")
+        await laptop.correct(slot=("user", "location"), object="Munich", nature="outdated")
+        await phone.write("unrelated")
+        await phone.write_many(["also unrelated"])
+        unseen = await phone.correct(slot=("user", "location"), object="Cologne", nature="outdated")
+        assert unseen.effect is Effect.CONTESTED
+        await phone.recall("location")
+        settled = await phone.correct(slot=("user", "location"), object="Bonn")
+    assert settled.effect is not Effect.CONTESTED
+
+
 async def test_a_device_numbers_its_own_changes(ann: AsyncMemoryClient) -> None:
     first = await ann.write("one", dot=Dot("phone", 1))
     assert first.dot == Dot("phone", 1)
