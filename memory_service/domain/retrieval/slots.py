@@ -64,10 +64,10 @@ class NameIndex:
 
     def mentioned(self, query: Iterable[str]) -> Mask:
         """Which strings the query (its terms) names, shape (strings known here,)."""
-        asked = np.zeros(len(self.vocabulary) + 1, np.bool_)
-        # Unknown terms (-1) fall on the last place, which no name has.
-        asked[[self.vocabulary.find(term) for term in query]] = True
-        asked[-1] = False
+        size = len(self.vocabulary)
+        asked = np.zeros(size, np.bool_)
+        # Another thread may be adding terms of a younger snapshot meanwhile; they are no names here.
+        asked[[number for number in map(self.vocabulary.find, query) if 0 <= number < size]] = True
         met = self.terms["name"][asked[self.terms["term"]]]
         found = np.bincount(met, minlength=len(self.sizes)) == self.sizes
         result: Mask = found & (self.sizes > 0)

@@ -116,6 +116,7 @@ class OwnerSnapshot:
         self.rows, self.fragments, self.tags = tables["rows"], tables["fragments"], tables["tags"]
         self.documents = tables["documents"]
         self.lexical, self.names, self.strings, self.heads, self.live = lexical, names, strings, heads, live
+        self.live.flags.writeable = False
 
     @classmethod
     def build(cls, rows: SearchRows, model_id: str, dimension: int) -> OwnerSnapshot:
