@@ -10,9 +10,17 @@ from typing import Any
 
 import grpc
 import structlog
+from google.protobuf.message import DecodeError
 from grpc_status import rpc_status
 
-from memory_service.domain.errors import DeadlineExceeded, InternalError, MemoryServiceError, Reason, Unavailable
+from memory_service.domain.errors import (
+    DeadlineExceeded,
+    InternalError,
+    InvalidInput,
+    MemoryServiceError,
+    Reason,
+    Unavailable,
+)
 from memory_service.ports.clock import Clock
 from memory_service.ports.telemetry import Telemetry
 from memory_service.transport.errors import code_of, status_of
@@ -45,19 +53,21 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         metadata = {key: value for key, value in details.invocation_metadata or () if isinstance(value, str)}
         rpc = details.method.rsplit("/", 1)[-1]
 
-        async def serve(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-            return await self._serve(handler.unary_unary, rpc, metadata, request, context)
+        async def handle(message: bytes, context: Any) -> Any:
+            return await handler.unary_unary(_read(handler.request_deserializer, message), context)
 
-        return grpc.unary_unary_rpc_method_handler(
-            serve, request_deserializer=handler.request_deserializer, response_serializer=handler.response_serializer
-        )
+        async def serve(message: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            return await self._serve(handle, rpc, metadata, message, context)
+
+        # Messages are read by us and after authentication: gRPC answers one it cannot read with a Python error.
+        return grpc.unary_unary_rpc_method_handler(serve, response_serializer=handler.response_serializer)
 
     async def _serve(  # noqa: RET503 - abort_with_status always raises
         self,
-        handle: Callable[[Any, Any], Awaitable[Any]],
+        handle: Callable[[bytes, Any], Awaitable[Any]],
         rpc: str,
         metadata: dict[str, str],
-        request: Any,
+        message: bytes,
         context: grpc.aio.ServicerContext[Any, Any],
     ) -> Any:
         started = self._clock.monotonic()
@@ -69,7 +79,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             if self.draining:
                 raise Unavailable(Reason.SHUTTING_DOWN, "this server is shutting down")
             CALLER.set(await self._authenticator.authenticate(metadata.get("authorization")))
-            return await handle(request, context)
+            return await handle(message, context)
         except MemoryServiceError as raised:
             error = raised
         except asyncio.CancelledError:
@@ -93,6 +103,19 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         getattr(_log, "debug" if error is None else level)(
             "rpc", rpc=rpc, code=code, seconds=round(seconds, 6), **reason
         )
+
+
+def _read(deserialize: Callable[[bytes], Any], message: bytes) -> Any:
+    """The request of these bytes; protobuf does not say which field it could not read."""
+    try:
+        return deserialize(message)
+    except DecodeError as error:
+        said = str(error)
+        if "UTF-8" in said:
+            raise InvalidInput(Reason.TEXT_NOT_STORABLE, "the request holds text that is not Unicode") from error
+        if "Depth" in said:
+            raise InvalidInput(Reason.JSON_TOO_DEEP, "the request is nested too deeply to be read") from error
+        raise InvalidInput(Reason.FIELD_INVALID, "the request is not a message of this API") from error
 
 
 def _request_id(given: str) -> str:
