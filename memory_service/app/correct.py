@@ -102,7 +102,7 @@ class Correct:
         if unknown:
             raise InvalidInput(
                 Reason.FIELD_INVALID,
-                f"update_mask may not name {', '.join(sorted(unknown))}",
+                "update_mask names what is not a field that can be corrected",
                 field="update_mask",
                 metadata={"known": ", ".join(sorted(CORRECTABLE_FIELDS))},
             )
