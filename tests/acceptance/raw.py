@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import grpc
@@ -32,7 +33,7 @@ class Refusal:
     message: str
     metadata: Mapping[str, str]
     violations: tuple[tuple[str, str], ...]
-    everything: bytes = field(repr=False)
+    everything: bytes = dataclasses.field(repr=False)
 
 
 class Raw:
@@ -60,12 +61,12 @@ class Raw:
         method = METHODS[rpc]
         assert method.containing_service is not None
         sent = f"Bearer {self.key}" if authorization is None else authorization
-        send = self._channel.unary_unary(
+        message = request if isinstance(request, bytes) else request.SerializeToString()
+        send: Any = self._channel.unary_unary(
             f"/{method.containing_service.full_name}/{rpc}",
-            request_serializer=lambda given: given if isinstance(given, bytes) else given.SerializeToString(),
             response_deserializer=message_factory.GetMessageClass(method.output_type).FromString,
         )
-        return await send(request, metadata=[("authorization", sent)] if sent else [], timeout=timeout)
+        return await send(message, metadata=[("authorization", sent)] if sent else [], timeout=timeout)
 
     async def refused(self, rpc: str, request: Message | bytes, *, authorization: str | None = None) -> Refusal:
         """The refusal of a call that must fail."""

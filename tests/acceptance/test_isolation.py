@@ -124,7 +124,9 @@ async def victim(service: ServiceProcess) -> Victim:
                 dot=pb.Dot(device="victims-phone", counter=1),
             ),
         )
-        second = await raw.call("Write", api.WriteRequest(user=user, memory=pb.MemoryInput(text="xylophones are fun")))
+        second = await raw.call(
+            "Write", api.WriteRequest(user=user, memory=pb.MemoryInput(text="xylophones are fun"))
+        )
         page = await raw.call("ListMemories", api.ListMemoriesRequest(user=user, page_size=1))
         assert page.next_page_token
         memory = first.memory
@@ -156,7 +158,7 @@ async def attempt(raw: Raw, rpc: str, request: Message, authorization: str | Non
 def test_every_rpc_has_its_cases():
     assert set(REQUESTS) == set(METHODS)
     assert set(SAID_TO_STRANGERS) == set(METHODS)
-    assert WRITER | ADMIN < set(METHODS)
+    assert set(METHODS) > WRITER | ADMIN
     assert NAMES_USER | ADMIN | {"GetServerInfo"} == set(METHODS)
 
 
@@ -258,7 +260,11 @@ async def test_tokens_contexts_and_filters_of_another_open_nothing(
             ("FAILED_PRECONDITION", "CONTEXT_FROM_FUTURE"),
         ),
         ("Recall", api.RecallRequest(user=mine, filter=pb.MemoryFilter(ids=[victim.memory_id])), ("OK", "")),
-        ("ListMemories", api.ListMemoriesRequest(user=mine, filter=pb.MemoryFilter(tags_any=["xylophone"])), ("OK", "")),
+        (
+            "ListMemories",
+            api.ListMemoriesRequest(user=mine, filter=pb.MemoryFilter(tags_any=["xylophone"])),
+            ("OK", ""),
+        ),
         ("Forget", api.ForgetRequest(user=mine, filter=pb.MemoryFilter(ids=[victim.memory_id])), ("OK", "")),
         (
             "Write",
@@ -303,7 +309,9 @@ async def test_a_key_bound_to_one_user_needs_no_user_named(raw: Raw, victim: Vic
 async def test_an_admin_sees_and_revokes_the_keys_of_its_tenant_only(
     raw: Raw, victim: Victim, callers: Callers, service: ServiceProcess
 ):
-    theirs = await raw.call("ListKeys", admin.ListKeysRequest(), authorization=f"Bearer {callers.other_tenant.secret}")
+    theirs = await raw.call(
+        "ListKeys", admin.ListKeysRequest(), authorization=f"Bearer {callers.other_tenant.secret}"
+    )
     assert {key.tenant for key in theirs.keys} == {"another"}
     ours = await raw.call("ListKeys", admin.ListKeysRequest())
     assert {key.tenant for key in ours.keys} == {"default"}
