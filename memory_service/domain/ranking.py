@@ -26,6 +26,7 @@ from memory_service.domain.retrieval.dense import NO_VECTOR
 from memory_service.domain.retrieval.fusion import (
     CandidateLists,
     Fusion,
+    FusionMethod,
     ranks,
     relevance,
 )
@@ -86,13 +87,15 @@ class RankingProfile:
 
 DEFAULT_PROFILE: Final = RankingProfile("default")
 ADOPTED_PROFILE: Final = RankingProfile("adopted", combination=Combination.PRODUCT)
+RRF_PROFILE: Final = RankingProfile("rrf", fusion=Fusion(FusionMethod.RRF))
 RELEVANCE_PROFILE: Final = RankingProfile(
     "relevance", semantic_weight=1.0, freshness_weight=0.0, importance_weight=0.0, tier_bonus=0.0, quotas=()
 )
 PROFILES: Final[Mapping[str, RankingProfile]] = MappingProxyType(
-    {profile.name: profile for profile in (DEFAULT_PROFILE, ADOPTED_PROFILE, RELEVANCE_PROFILE)}
+    {profile.name: profile for profile in (DEFAULT_PROFILE, ADOPTED_PROFILE, RRF_PROFILE, RELEVANCE_PROFILE)}
 )
-"""`default` (E12), `adopted` (P7), and `relevance`: relevance alone, for measuring the other two against."""
+"""`default` (E12), `adopted` (P7), `rrf` (E12 over reciprocal rank fusion, P6), and `relevance`: relevance alone, for
+measuring the others against."""
 
 
 def profiles_with(decay: DecayPolicy) -> Mapping[str, RankingProfile]:

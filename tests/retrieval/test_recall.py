@@ -344,6 +344,17 @@ async def test_adopted_profile_ranks_by_product(world: World) -> None:
     assert response.memories[0].score.support > 1.3
 
 
+async def test_reciprocal_rank_fusion_is_a_profile(world: World) -> None:
+    await fill(world)
+    response = await world.ask("green tea 茶", profile="rrf")
+    assert texts(response)[0] == TEXTS[0]
+    for memory in response.memories:
+        score = memory.score
+        found = [rank for rank in (score.cosine_rank, score.bm25_rank) if rank is not None]
+        assert score.rrf == pytest.approx(sum(1 / (60 + rank) for rank in found))
+        assert score.semantic == pytest.approx(score.rrf / (2 / 61), abs=2e-6)
+
+
 async def test_large_owners_are_scored_off_the_event_loop(world: World) -> None:
     await fill(world)
     slim = replace(world.recall, settings=replace(world.recall.settings, thread_memories_min=1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +20,9 @@ from numpy.typing import NDArray
 from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import Assertion, MemoryHead, Usage
 from memory_service.domain.records import Fragment, SearchRow, SearchRows
+from memory_service.domain.retrieval.candidates import dense_list, lexical_list, names_list
 from memory_service.domain.retrieval.dense import NO_VECTOR, cosines
+from memory_service.domain.retrieval.fusion import Fusion
 from memory_service.domain.retrieval.heads import decode_head, encode_head
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from tests.retrieval.builders import (
@@ -241,3 +244,34 @@ def test_size_estimate_is_honest() -> None:
     tracemalloc.stop()
     assert sys.getsizeof(snapshot) < snapshot.nbytes
     assert 0.8 * held < snapshot.nbytes < 1.6 * held
+
+
+def test_older_snapshots_answer_the_same_while_another_thread_extends() -> None:
+    """Names and terms that only younger snapshots know arrive between any two steps of a search."""
+    snapshot = build(rows(*(row(head(n, f"tea {n}", topic="green tea"), random_unit(n)) for n in range(50))))
+    rows_ = np.arange(50)
+    query = ["tea", "3", *(f"new{n}" for n in range(60))]
+    stop = threading.Event()
+
+    def extend() -> None:
+        newest, number = snapshot, 100
+        while not stop.is_set():
+            fresh = head(number, f"new{number % 60} tea", topic=f"new{number % 60}", tags=(f"tag{number}",))
+            newest, number = newest.apply(rows(row(fresh, random_unit(number)), revision=number)), number + 1
+
+    def answer() -> tuple[list[float], list[float], list[float]]:
+        lexical = lexical_list(snapshot, rows_, query, Fusion())
+        return (
+            lexical.tolist(),
+            names_list(snapshot, rows_, query).tolist(),
+            dense_list(snapshot, rows_, random_unit(7)).tolist(),
+        )
+
+    expected = answer()
+    thread = threading.Thread(target=extend)
+    thread.start()
+    try:
+        assert all(answer() == expected for _ in range(300))
+    finally:
+        stop.set()
+        thread.join()
