@@ -97,4 +97,6 @@ def test_neighbours_lend_relevance_without_overtaking() -> None:
     lists = CandidateLists(np.asarray([0.9, 0.2, 0.2]), **around)
     first, next_to_it, far = relevance(lists, 3, Fusion(neighbour_weight=0.3)).tolist()
     assert first > next_to_it > far
+    alone = CandidateLists(np.asarray([0.9, 0.2, 0.5]), before=np.full(3, -1), after=np.full(3, -1))
+    assert relevance(alone, 3, Fusion()).tolist() == relevance(alone, 3, Fusion(neighbour_weight=0.0)).tolist()
     assert relevance(lists, 3, Fusion(neighbour_weight=0.0)).tolist() == [1.0, 0.0, 0.0]

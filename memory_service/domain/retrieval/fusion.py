@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from memory_service.domain.retrieval.columns import Floats, Ints
+from memory_service.domain.retrieval.columns import ABSENT, Floats, Ints
 
 _DECIMALS: Final = 6
 _COSINE_MIN: Final = -1.5
@@ -157,8 +157,11 @@ def _stretched(cosine: Floats) -> Floats:
 def _smoothed(fused: Floats, lists: CandidateLists, fusion: Fusion) -> Floats:
     if not fusion.neighbour_weight or lists.before is None or lists.after is None:
         return fused
-    # One more place, so that -1 (no neighbour) reads 0.
+    # One more place, so that ABSENT (-1), no neighbour, reads 0.
     padded = np.append(fused, 0.0)
     around = np.maximum(padded[lists.before], padded[lists.after])
-    result: Floats = (fused + fusion.neighbour_weight * around) / (1 + fusion.neighbour_weight)
+    blended = (fused + fusion.neighbour_weight * around) / (1 + fusion.neighbour_weight)
+    # A statement that stands alone is not the less relevant for it.
+    alone = (lists.before == ABSENT) & (lists.after == ABSENT)
+    result: Floats = np.where(alone, fused, blended)
     return result
