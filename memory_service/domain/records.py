@@ -160,7 +160,8 @@ class Changeset:
         versions: new versions, each becoming the head of its memory.
         usage: use counters to set together with them (only for the memories named).
         forgotten: memories whose heads, fragments and links go and whose versions are redacted: text,
-            assertion, topic, slot, claim, tags and provenance reference are emptied, `redacted` is set.
+            assertion, topic, slot, claim, tags, reason and provenance reference are emptied, `redacted` is
+            set. Reasons in their journal before this change are emptied as well: they are a caller's free text.
         outcomes: one for each accepted request in the commit.
     """
 

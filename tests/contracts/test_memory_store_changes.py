@@ -93,6 +93,7 @@ async def rich(store: MemoryStore, owner: OwnerKey, word: str) -> list[MemoryId]
         slot=f"slot {word}",
         claim=f"claim {word}",
         tags=(f"tag {word}",),
+        reason=f"reason {word}",
         assertion=Assertion(f"subject {word}", f"predicate {word}", {f"key {word}": [f"value {word}"]}),
         provenance=Provenance("actor", "device", "agent", "session", "process", f"reference {word}"),
     )
@@ -109,7 +110,7 @@ async def rich(store: MemoryStore, owner: OwnerKey, word: str) -> list[MemoryId]
         two,
         fragments=fragments,
         links=[Link(one.id, Relation.SUPPORTS, two.id), Link(two.id, Relation.DERIVED_FROM, one.id)],
-        journal=[make.entry(one), make.entry(two, 1)],
+        journal=[dataclasses.replace(make.entry(one), reason=f"reason {word}"), make.entry(two, 1)],
         usage={one.id: Usage(4, 2, make.at(1), make.at(2))},
         tombstones=[
             Tombstone(TombstoneScope.SLOT, b"d" * 16, Dot(DeviceId("t"), 1), VectorClock(), make.at(1), Revision(1))

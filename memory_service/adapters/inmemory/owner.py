@@ -295,6 +295,8 @@ class OwnerData:
         memory.usage = Usage()
         memory.pieces.clear()
         self._links = {link for link in self._links if memory.id not in (link.from_id, link.to_id)}
+        entries = self._journal[memory.id]
+        entries[:] = [replace(entry, reason="") if entry.revision < revision else entry for entry in entries]
 
     def record_access(self, memory_id: MemoryId, count: int, at: datetime) -> None:
         """Add `count` accesses, the last of them at `at`."""

@@ -84,5 +84,6 @@ def redacted(version: MemoryVersion) -> MemoryVersion:
         claim="",
         tags=(),
         provenance=Provenance(origin.actor, origin.device, origin.agent, origin.session, origin.process),
+        reason="",
         redacted=True,
     )

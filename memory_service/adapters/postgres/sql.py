@@ -352,8 +352,10 @@ FORGET = _statement(
     from_links AS (DELETE FROM links l WHERE l.owner = $1 AND (l.from_id = ANY($2) OR l.to_id = ANY($2))),
     emptied AS (UPDATE memory_versions v
                 SET text = '', subject = NULL, predicate = NULL, object = NULL, topic = '', slot = '',
-                    claim = '', tags = '{}', reference = '', redacted = true
+                    claim = '', tags = '{}', reference = '', reason = '', redacted = true
                 WHERE v.owner = $1 AND v.memory_id = ANY($2) RETURNING v.memory_id),
+    hushed AS (UPDATE journal j SET reason = ''
+               WHERE j.owner = $1 AND j.memory_id = ANY($2) AND j.revision < $3),
     gone AS (INSERT INTO forgotten AS g (owner, memory_id, revision)
              SELECT $1, e.memory_id, $3 FROM (SELECT DISTINCT memory_id FROM emptied) e
              ON CONFLICT (owner, memory_id) DO NOTHING)

@@ -191,6 +191,8 @@ $$;
 
 GRANT SELECT, INSERT ON memory_versions, forgotten, journal, tombstones TO memory_service_app;
 GRANT UPDATE ON memory_versions, forgotten TO memory_service_app;
+-- A reason is free text of the caller's: the Forget of a memory empties those of its past.
+GRANT UPDATE (reason) ON journal TO memory_service_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON owners, devices, memories, fragments, links, idempotency
     TO memory_service_app;
 
