@@ -30,6 +30,8 @@ TEXT_CHARS_MAX = 16_000
 """A longer memory is written as several, each counting as the whole (the service takes 16,384)."""
 QUERY_CHARS_MAX = 8_192
 RECALL_SECONDS_MAX = 30.0
+BATCH_SECONDS_MAX = 300.0
+"""Long texts are many fragments to embed."""
 
 
 @dataclass(slots=True)
@@ -80,6 +82,7 @@ class Run:
             items,
             user=user,
             batch_size=BATCH_SIZE,
+            timeout_seconds=BATCH_SECONDS_MAX,
             on_progress=lambda told: self.step("memories", len(told.outcomes)),
         )
         self.write_seconds += time.perf_counter() - started

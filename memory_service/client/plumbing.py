@@ -29,7 +29,7 @@ class ClientOptions:
     """What a client was made with; see `AsyncMemoryClient`."""
 
     target: str | None = None
-    key: str | None = None
+    key: str | None = field(default=None, repr=False)
     user: str = ""
     device: str = ""
     agent: str = ""

@@ -120,15 +120,15 @@ def test_keys(shell: Shell) -> None:
 )
 def test_exit_codes(shell: Shell, server: FakeServer, failure: Fail, code: int) -> None:
     server.next("Recall", *[failure] * 40)
-    result = shell("recall", "q", "--timeout", "0.2", code=code)
+    result = shell("recall", "q", "--timeout", "1", code=code)
     assert "error:" in result.stderr
     assert failure.reason in result.stderr
 
 
 def test_an_absent_server_is_code_3_with_advice(shell: Shell) -> None:
-    result = shell("recall", "q", "--target", "127.0.0.1:1", "--timeout", "0.2", code=3)
+    result = shell("recall", "q", "--target", "127.0.0.1:1", "--timeout", "1", code=3)
     assert "memory-service serve" in result.stderr
-    told = shell.json("recall", "q", "--target", "127.0.0.1:1", "--timeout", "0.2", code=3)
+    told = shell.json("recall", "q", "--target", "127.0.0.1:1", "--timeout", "1", code=3)
     assert told["error"]["kind"] == "Unavailable"
 
 
@@ -191,7 +191,7 @@ def test_doctor_says_what_to_do(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
 def test_doctor_with_a_wrong_key_and_without_a_server(shell: Shell) -> None:
     wrong = {check["name"]: check for check in shell.json("doctor", "--key", "wrong", code=1)["checks"]}
     assert wrong["key"]["state"] == "fail"
-    absent = shell.json("doctor", "--target", "127.0.0.1:1", "--timeout", "0.2", code=3)
+    absent = shell.json("doctor", "--target", "127.0.0.1:1", "--timeout", "1", code=3)
     assert absent["state"] == "fail"
 
 

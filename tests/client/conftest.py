@@ -10,6 +10,9 @@ from tests.client.fake_server import KEY, FakeServer
 QUICK = RetryPolicy(backoff_seconds=0.01, backoff_seconds_max=0.1)
 """Waits too short to be noticed; the policy's own arithmetic is tested without waiting."""
 
+TWICE = RetryPolicy(attempts_max=2, backoff_seconds=0.01)
+"""Gives up after the second attempt, however slow the machine."""
+
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
@@ -20,11 +23,11 @@ def server() -> Iterator[FakeServer]:
 
 @pytest.fixture
 async def client(server: FakeServer) -> AsyncIterator[AsyncMemoryClient]:
-    async with AsyncMemoryClient(server.target, KEY, user="ann", retry=QUICK) as one:
+    async with AsyncMemoryClient(server.target, KEY, user="ann", timeout_seconds=20, retry=QUICK) as one:
         yield one
 
 
 @pytest.fixture
 def blocking(server: FakeServer) -> Iterator[MemoryClient]:
-    with MemoryClient(server.target, KEY, user="ann", retry=QUICK) as one:
+    with MemoryClient(server.target, KEY, user="ann", timeout_seconds=20, retry=QUICK) as one:
         yield one

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import tomllib
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,7 @@ from memory_service.client import (
     Slot,
     Status,
 )
+from memory_service.client.plumbing import CLIENT_VERSION
 from memory_service.client.sync import MemoryClient as SyncClient
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import types_pb2 as pb
@@ -202,6 +205,11 @@ async def test_history_rollback_prewarm_and_keys(client: AsyncMemoryClient) -> N
     info = await client.server_info()
     assert (info.version, info.embedding_dimension) == ("9.9.9", 256)
     assert info.limits == {"text_characters_max": 16384}
+
+
+def test_the_client_names_its_release() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["version"] == CLIENT_VERSION
 
 
 async def test_answers_are_frozen(client: AsyncMemoryClient) -> None:
