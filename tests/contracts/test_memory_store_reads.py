@@ -291,7 +291,7 @@ async def test_access_adds_up_and_moves_forward_only(store: MemoryStore):
     owner, memory = make.new_owner(), make.version(make.new_id())
     await make.write(store, owner, memory, usage={memory.id: Usage(2, 1, None, make.at(0))})
     before = await store.state(owner)
-    for count, moment in ((1, 5), (2, 3), (4, 9)):
+    for count, moment in ((1, 5), (4, 9), (2, 3)):
         await store.record_access(owner, {memory.id: (count, make.at(moment)), make.new_id(): (1, make.at(1))})
     head = await store.get(owner, memory.id)
     assert head is not None
