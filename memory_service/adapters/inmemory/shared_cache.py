@@ -58,6 +58,12 @@ class InMemorySharedCache:
         for queue in self._subscribers:
             self._tell(queue, None if away else ())
 
+    def beat(self) -> None:
+        """Tell subscribers that they are connected, as a server's heartbeat does, unless it is away."""
+        if not self._away:
+            for queue in self._subscribers:
+                self._tell(queue, ())
+
     def _check(self) -> None:
         if self._away:
             raise Unavailable(Reason.REDIS_UNAVAILABLE, "the shared cache is away")
