@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version as package_version
@@ -18,6 +20,7 @@ from memory_service.adapters.wrappers.query_vectors import CachedQueryEmbedder
 from memory_service.adapters.wrappers.store_snapshots import StoreSnapshots
 from memory_service.adapters.wrappers.timed_embedder import TimedEmbedder
 from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
 from memory_service.app.forget import Forget
@@ -42,6 +45,9 @@ from memory_service.transport.memory_servicer import MemoryServicer, UseCases
 from memory_service.v1 import admin_service_pb2_grpc, memory_service_pb2_grpc
 
 _BACKFILL_SECONDS = 5.0
+_DROPS_SECONDS = 1.0
+_LAST_NEWS_SECONDS_MAX = 1.0
+"""At shutdown, time to tell other processes of the last commits. They find out by themselves as well."""
 
 
 @dataclass(slots=True)
@@ -82,7 +88,8 @@ class Application:
         for job in self.jobs:
             await job.stop()
         await self.accesses.flush()
-        await self.l1.flushed()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.l1.flushed(), _LAST_NEWS_SECONDS_MAX)
         await self.l1.close()
         await self.l2.close()
         await self.cache.close()
@@ -125,6 +132,7 @@ async def build_application(
         parameters=parameters,
         vocabulary=vocabulary,
     )
+    drops = CacheDrops(l1)
     tokens = Tokens(await backend.keys.secret("tokens"))
     accesses = AccessRecorder(store, telemetry)
     queries = CachedQueryEmbedder(embedder, cache, telemetry)
@@ -140,7 +148,7 @@ async def build_application(
     cases = UseCases(
         write=Write(changes),
         correct=Correct(changes),
-        forget=Forget(changes),
+        forget=Forget(changes, drops),
         rollback=Rollback(changes),
         reading=Reading(store, l1, tokens),
         recall=recall,
@@ -149,7 +157,7 @@ async def build_application(
     )
     authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
     facts = ServerFacts(package_version("memory-service"), model)
-    telemetry.refresh_with(lambda: _set_gauges(backend, accesses, telemetry))
+    telemetry.refresh_with(lambda: _set_gauges(backend, accesses, drops, telemetry))
     return Application(
         clock=clock,
         authenticator=authenticator,
@@ -162,13 +170,17 @@ async def build_application(
         accesses=accesses,
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
+            Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
             Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
         ),
     )
 
 
-def _set_gauges(backend: PostgresBackend, accesses: AccessRecorder, telemetry: PrometheusTelemetry) -> None:
+def _set_gauges(
+    backend: PostgresBackend, accesses: AccessRecorder, drops: CacheDrops, telemetry: PrometheusTelemetry
+) -> None:
     stats = backend.pool_stats()
     telemetry.gauge("db_pool_size", stats.size)
     telemetry.gauge("db_pool_in_use", stats.size - stats.idle)
     telemetry.gauge("queue_depth", accesses.waiting, queue="accesses")
+    telemetry.gauge("queue_depth", drops.waiting, queue="cache_drops")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.causality import context_after
 from memory_service.app.commands import ChangeMeta, ChangeResult, Effect, ForgetCommand, ForgetResult
 from memory_service.app.replay import clock_of, stored_outcome
@@ -30,13 +31,15 @@ class Forget:
     """Forgets memories by id, by slot or by filter."""
 
     changes: Changes
+    drops: CacheDrops
 
     async def __call__(self, owner: OwnerKey, command: ForgetCommand, meta: ChangeMeta) -> ForgetResult:
         """Forget what the command names and what was derived from it, in one commit.
 
-        When it returns, rows, vectors and cached copies are gone, earlier versions hold no content, and
-        tombstones stop a late or repeated statement of the same from coming back. A concurrent edit of a
-        forgotten memory does not save it: remove wins.
+        When it returns, rows, vectors and this process's copies are gone (those in the shared cache too, or
+        as soon as it answers again), earlier versions hold no content, and tombstones stop a late or repeated
+        statement of the same from coming back. A concurrent edit of a forgotten memory does not save it: remove
+        wins.
 
         Raises:
             InvalidInput: unless exactly one target is given and it names something.
@@ -44,6 +47,18 @@ class Forget:
                 passed over.
         """
         where = self._check(command, meta)
+        result = await self._commit(owner, command, meta, where)
+        if not command.validate_only:
+            # A retry too: the caches may not have heard of the first one.
+            self.changes.committed(owner, result.revision)
+            await self.drops.drop(owner)
+        if not command.validate_only and not result.replayed:
+            self.changes.telemetry.count("memories_forgotten_total", len(result.ids))
+        return result
+
+    async def _commit(
+        self, owner: OwnerKey, command: ForgetCommand, meta: ChangeMeta, where: MemoryFilter | None
+    ) -> ForgetResult:
         async with self.changes.store.change(owner) as change:
             workspace = Workspace.of(change, self.changes.ids)
             digest = payload_digest(workspace.state.salt, _OPERATION, _payload(command))
@@ -60,9 +75,6 @@ class Forget:
             by = self.changes.author(workspace, meta)
             result = await self._forget(workspace, heads, command, by, digest)
             await change.apply(workspace.changeset())
-        self.changes.committed(owner, result.revision)
-        await self.changes.snapshots.dropped(owner)
-        self.changes.telemetry.count("memories_forgotten_total", len(result.ids))
         return result
 
     def _check(self, command: ForgetCommand, meta: ChangeMeta) -> MemoryFilter | None:

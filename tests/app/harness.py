@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from memory_service.adapters.embedders.factory import build_embedder
 from memory_service.adapters.inmemory.clock import ManualClock, SeededIds
 from memory_service.adapters.inmemory.memory_store import InMemoryMemoryStore
+from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.commands import ChangeMeta, ChangeResult, CorrectCommand, ForgetCommand, Statement
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
@@ -91,7 +92,7 @@ class World:
         self.tokens = Tokens(b"k" * 32)
         self.write = Write(self.changes)
         self.correct = Correct(self.changes)
-        self.forget = Forget(self.changes)
+        self.forget = Forget(self.changes, CacheDrops(self.snapshots))
         self.rollback = Rollback(self.changes)
         self.reading = Reading(self.store, self.snapshots, self.tokens)
 
