@@ -200,12 +200,14 @@ async def serving(data_dir: Path, env: Mapping[str, str] | None = None) -> Async
 
 
 async def put_away(service: ServiceProcess) -> None:
-    """End a server of a test, by force if it does not end by itself."""
+    """End a server of a test; one that does not end by itself is killed, and that is a failure."""
     try:
         if service.running:
             await service.stop()
     except TimeoutError:
+        log = service.tail()
         await service.kill9_everything()
+        raise AssertionError(f"it did not stop within {STOP_SECONDS_MAX} s; log:\n{log}") from None
 
 
 def descendants(pid: int) -> list[int]:

@@ -34,7 +34,17 @@ class Key:
 
 async def make_keys(service: ServiceProcess, *wanted: tuple[str, Role, Sequence[str], timedelta | None]) -> list[Key]:
     """Keys by (tenant, role, users, time until they expire), put straight into the running database."""
-    backend = await PostgresBackend.connect(PostgresSettings(dsn=service.stack().database_url, pool_min=0))
+    return await _make_keys(service.stack().database_url, wanted)
+
+
+async def first_key(dsn: str) -> str:
+    """An admin's key in a database that no embedded service made one in."""
+    (key,) = await _make_keys(dsn, [("default", Role.ADMIN, (), None)])
+    return key.secret
+
+
+async def _make_keys(dsn: str, wanted: Sequence[tuple[str, Role, Sequence[str], timedelta | None]]) -> list[Key]:
+    backend = await PostgresBackend.connect(PostgresSettings(dsn=dsn, pool_min=0))
     try:
         made = []
         now = datetime.now(UTC)
