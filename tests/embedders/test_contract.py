@@ -75,9 +75,7 @@ async def test_rows_keep_the_order_of_the_texts_over_many_batches(embedder: Embe
     count = embedder.model.batch_size_max * 2 + 3
     texts = [TEXTS[i % len(TEXTS)] for i in range(count)]
     expected = await embedder.embed(TEXTS)
-    assert await embedder.embed(texts) == pytest.approx(
-        expected[[i % len(TEXTS) for i in range(count)]], abs=2e-6
-    )
+    assert await embedder.embed(texts) == pytest.approx(expected[[i % len(TEXTS) for i in range(count)]], abs=2e-6)
 
 
 async def test_different_texts_give_different_vectors(embedder: Embedder) -> None:

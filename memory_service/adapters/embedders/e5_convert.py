@@ -143,9 +143,7 @@ def _repack(raw: bytes, rows: int, columns: int) -> tuple[NDArray[np.uint8], NDA
     values = np.concatenate([blocks["nibbles"] & 15, blocks["nibbles"] >> 4], axis=1)
     packed = (values[:, 0::2] | (values[:, 1::2] << 4)).astype(np.uint8)
     per_row = columns // _BLOCK
-    return packed.reshape(rows, per_row, _BLOCK // 2), blocks["scale"].astype(np.float32).reshape(
-        rows, per_row
-    )
+    return packed.reshape(rows, per_row, _BLOCK // 2), blocks["scale"].astype(np.float32).reshape(rows, per_row)
 
 
 class _Graph:
@@ -249,13 +247,9 @@ class _Graph:
         attended = self._node(
             "MultiHeadAttention", [query, key, value, "", mask], domain=_MICROSOFT, num_heads=file.heads
         )
-        x = self._norm(
-            f"{name}.aln", self._node("Add", [x, self._linear(attended, [f"{name}.ao"], hidden, hidden)])
-        )
+        x = self._norm(f"{name}.aln", self._node("Add", [x, self._linear(attended, [f"{name}.ao"], hidden, hidden)]))
         inner = self._node("Gelu", [self._linear(x, [f"{name}.fi"], wide, hidden)])
-        return self._norm(
-            f"{name}.oln", self._node("Add", [x, self._linear(inner, [f"{name}.fo"], hidden, wide)])
-        )
+        return self._norm(f"{name}.oln", self._node("Add", [x, self._linear(inner, [f"{name}.fo"], hidden, wide)]))
 
     def _pool(self, x: str) -> None:
         weights = self._node(

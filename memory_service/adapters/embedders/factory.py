@@ -71,7 +71,5 @@ def build_embedder(name: str, *, cache_dir: Path, openai: OpenAISettings | None,
         raise ValueError(f"unknown embedder; the names are {', '.join(EMBEDDER_NAMES)}")
     for file in local.needs:
         if not file.is_installed():
-            raise unavailable(
-                f"the embedder `{name}` needs a package that is not installed: {file.requirement}"
-            )
+            raise unavailable(f"the embedder `{name}` needs a package that is not installed: {file.requirement}")
     return LocalEmbedder(local.model, lambda: local.load(cache_dir), threads=threads)

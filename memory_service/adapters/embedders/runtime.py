@@ -55,9 +55,7 @@ class OnnxModel:
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         options.enable_cpu_mem_arena = False  # the arena never gives memory back after one long batch
-        self._session: Any = onnxruntime.InferenceSession(
-            str(file), options, providers=["CPUExecutionProvider"]
-        )
+        self._session: Any = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
     def run(self, inputs: dict[str, NDArray[np.int64]]) -> FloatMatrix:
         """The graph's first output."""
