@@ -15,6 +15,7 @@ from memory_service.ports.telemetry import Telemetry
 
 NEVER = float("-inf")
 OUTBOX_MAX = 100_000
+_CANCEL_SECONDS = 0.1
 
 
 class NewsExchange:
@@ -68,8 +69,12 @@ class NewsExchange:
         """
         tasks, self._tasks = self._tasks, []
         self._live_until = NEVER
-        for task in tasks:
-            task.cancel()
+        pending = set(tasks)
+        while pending:
+            for task in pending:
+                task.cancel()
+            # Again until it works: a driver that is just connecting can lose a cancellation.
+            _, pending = await asyncio.wait(pending, timeout=_CANCEL_SECONDS)
         for result in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(result, Exception):
                 raise result
