@@ -49,6 +49,8 @@ __all__ = ["Readiness", "Server", "migrate", "run", "temporary"]
 _log = structlog.get_logger("memory_service.server")
 _RETRY_SECONDS_FIRST = 0.5
 _RETRY_SECONDS_MAX = 10.0
+_CLOSE_SECONDS = 0.2
+"""For the last answers to leave, once nothing is being worked on."""
 ResultT = TypeVar("ResultT")
 
 
@@ -228,11 +230,15 @@ class Server:
             raise OSError(f"cannot listen on {settings.listen}: is another server there? set PORT") from error
 
     async def _drain(self) -> None:
+        """Refuse new requests by word while open ones end; then close, which streams of health do not hold up.
+
+        gRPC's own grace comes last: what arrives during it is cancelled, which tells a caller nothing.
+        """
         await self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
         if self._interceptor is not None:
-            self._interceptor.draining = True
+            await self._interceptor.drain(self.settings.drain_seconds_max)
         if self._grpc is not None:
-            await self._grpc.stop(self.settings.drain_seconds_max)
+            await self._grpc.stop(_CLOSE_SECONDS)
 
     async def _set_health(self, status: int) -> None:
         for name in ("", "memory_service.v1.MemoryService", "memory_service.v1.AdminService"):

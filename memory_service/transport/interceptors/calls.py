@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import uuid
 from collections.abc import Awaitable, Callable
@@ -39,8 +40,16 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         self._authenticator = authenticator
         self._telemetry = telemetry
         self._clock = clock
-        self.draining = False
-        self.in_flight = 0
+        self._draining = False
+        self._in_flight = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def drain(self, seconds_max: float) -> None:
+        """Refuse requests from now on, and wait until none is being worked on, or for so long."""
+        self._draining = True
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._idle.wait(), seconds_max)
 
     async def intercept_service(
         self,
@@ -73,10 +82,11 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         started = self._clock.monotonic()
         request_id = _request_id(metadata.get("x-request-id", ""))
         error: MemoryServiceError | None = None
-        self.in_flight += 1
+        self._in_flight += 1
+        self._idle.clear()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         try:
-            if self.draining:
+            if self._draining:
                 raise Unavailable(Reason.SHUTTING_DOWN, "this server is shutting down")
             CALLER.set(await self._authenticator.authenticate(metadata.get("authorization")))
             return await handle(message, context)
@@ -89,7 +99,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             _log.exception("unexpected error", rpc=rpc)
             error = InternalError(Reason.INTERNAL, "an internal error; the log has its cause under the request id")
         finally:
-            self.in_flight -= 1
+            self._in_flight -= 1
+            if not self._in_flight:
+                self._idle.set()
             self._report(rpc, self._clock.monotonic() - started, error)
             structlog.contextvars.unbind_contextvars("request_id")
         await context.abort_with_status(rpc_status.to_status(status_of(error, request_id)))
