@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from memory_service.domain.vocabulary import UnknownPredicates
+
+_DATABASE_SCHEMES = ("postgresql://", "postgres://")
+_REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 
 
 class LogFormat(StrEnum):
@@ -115,6 +118,29 @@ class Settings(BaseSettings):
     tenant: Annotated[str, Field(description="Tenant of the first key made in embedded mode.", max_length=256)] = (
         "default"
     )
+
+    @field_validator("listen", "ops_listen")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        host, _, port = value.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 65_535:
+            raise ValueError("must have the form HOST:PORT, the port at most 65535")
+        return value
+
+    @field_validator("database_url", "migration_database_url", "redis_url")
+    @classmethod
+    def _url(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        # Said without the value, which may hold a password.
+        schemes = _REDIS_SCHEMES if info.field_name == "redis_url" else _DATABASE_SCHEMES
+        if value is not None and not value.get_secret_value().startswith(schemes):
+            raise ValueError(f"must begin with {' or '.join(schemes)}")
+        return value
+
+    @model_validator(mode="after")
+    def _tls_is_whole(self) -> Self:
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key go together: with one alone nothing would be encrypted")
+        return self
 
     @property
     def embedded_database(self) -> bool:
