@@ -226,6 +226,11 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def all_processes() -> list[int]:
+    """Every living process."""
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
 def free_port() -> int:
     """A port nobody listens on now."""
     with socket.socket() as found:
