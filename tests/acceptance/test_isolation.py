@@ -285,7 +285,7 @@ async def test_tokens_contexts_and_filters_of_another_open_nothing(
         (
             "Write",
             api.WriteRequest(
-                user=mine,
+                user=new_user(),
                 memory=pb.MemoryInput(text="mine as well"),
                 request_id="victims-request",
                 dot=pb.Dot(device="victims-phone", counter=1),

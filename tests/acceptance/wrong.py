@@ -17,6 +17,8 @@ MARK = "quokka"
 """In every wrong text, and nowhere else: it must be in no message and no log."""
 DIMENSION = HASH_MODEL.dimension
 MAX = 2**63 - 1
+NOBODYS = "6b2f6f1e-3c3e-4a55-9d0a-0f5e4c1b7a99"
+"""An id of nothing."""
 
 
 @dataclass(frozen=True, slots=True)

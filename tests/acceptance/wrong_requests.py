@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import uuid
 from typing import Any
 
 from google.protobuf import field_mask_pb2
@@ -11,7 +10,21 @@ from google.protobuf import field_mask_pb2
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import types_pb2 as pb
-from tests.acceptance.wrong import MARK, MAX, NEVER, YEAR_0, Wrong, at, by_id, correct, forget, listing, recall, user
+from tests.acceptance.wrong import (
+    MARK,
+    MAX,
+    NEVER,
+    NOBODYS,
+    YEAR_0,
+    Wrong,
+    at,
+    by_id,
+    correct,
+    forget,
+    listing,
+    recall,
+    user,
+)
 
 UNKNOWN: Any = 55
 """No number of any enum."""
@@ -135,10 +148,7 @@ WRONG_REQUESTS: list[Wrong] = [
     *[by_id(rpc, "", "FIELD_REQUIRED") for rpc in ("GetMemory", "GetHistory", "Rollback")],
     *[by_id(rpc, f"{MARK}-not-a-uuid", "FIELD_INVALID") for rpc in ("GetMemory", "GetHistory", "Rollback")],
     *[by_id(rpc, "9" * 100_000, "FIELD_INVALID") for rpc in ("GetMemory", "GetHistory", "Rollback")],
-    *[
-        by_id(rpc, str(uuid.uuid4()), "MEMORY_NOT_FOUND", "NOT_FOUND")
-        for rpc in ("GetMemory", "GetHistory", "Rollback")
-    ],
+    *[by_id(rpc, NOBODYS, "MEMORY_NOT_FOUND", "NOT_FOUND") for rpc in ("GetMemory", "GetHistory", "Rollback")],
     Wrong(
         "version 0",
         "Rollback",
@@ -188,7 +198,7 @@ WRONG_REQUESTS: list[Wrong] = [
     correct("long reason", "FIELD_TOO_LONG", "reason", reason="r" * 513),
     correct("changed in year 0", "TIME_OUT_OF_RANGE", "changed_at", changed_at=YEAR_0),
     correct("id that is none", "FIELD_INVALID", "memory_id", memory_id=MARK),
-    correct("memory of nobody", "MEMORY_NOT_FOUND", "memory_id", "NOT_FOUND", memory_id=str(uuid.uuid4())),
+    correct("memory of nobody", "MEMORY_NOT_FOUND", "memory_id", "NOT_FOUND", memory_id=NOBODYS),
     correct(
         "slot and topic",
         "FIELD_INVALID",
@@ -216,14 +226,14 @@ WRONG_REQUESTS: list[Wrong] = [
     # Forget
     forget("no target", "FIELD_REQUIRED", "memories"),
     forget("no ids", "FIELD_REQUIRED", "memories", memories=api.MemoryIds()),
-    forget("501 ids", "FIELD_TOO_LONG", "memories.ids", memories=api.MemoryIds(ids=[str(uuid.uuid4())] * 501)),
+    forget("501 ids", "FIELD_TOO_LONG", "memories.ids", memories=api.MemoryIds(ids=[NOBODYS] * 501)),
     forget("id that is none", "FIELD_INVALID", "memories.ids", memories=api.MemoryIds(ids=[MARK])),
     forget(
         "memory of nobody",
         "MEMORY_NOT_FOUND",
         "memories.ids",
         "NOT_FOUND",
-        memories=api.MemoryIds(ids=[str(uuid.uuid4())]),
+        memories=api.MemoryIds(ids=[NOBODYS]),
     ),
     forget("everything", "FIELD_REQUIRED", "filter", filter=pb.MemoryFilter()),
     forget(
@@ -297,7 +307,7 @@ WRONG_REQUESTS: list[Wrong] = [
     Wrong(
         "key of nobody",
         "RevokeKey",
-        lambda _: admin.RevokeKeyRequest(id=str(uuid.uuid4())),
+        lambda _: admin.RevokeKeyRequest(id=NOBODYS),
         "KEY_NOT_FOUND",
         "id",
         "NOT_FOUND",

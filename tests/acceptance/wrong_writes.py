@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import uuid
 
 from memory_service.v1 import types_pb2 as pb
 from tests.acceptance.wrong import (
@@ -11,6 +10,7 @@ from tests.acceptance.wrong import (
     MARK,
     MAX,
     NEVER,
+    NOBODYS,
     YEAR_0,
     Wrong,
     assertion,
@@ -35,7 +35,12 @@ WRONG_WRITES: list[Wrong] = [
     write("long topic", "FIELD_TOO_LONG", "memory.topic", topic="t" * 257),
     write("NUL in session", "TEXT_NOT_STORABLE", "memory.session", session=f"{MARK}\0"),
     write("long agent", "FIELD_TOO_LONG", "memory.agent", agent="a" * 257),
-    write("257 origins", "FIELD_TOO_LONG", "memory.derived_from", derived_from=[str(uuid.uuid4())] * 257),
+    write(
+        "257 origins",
+        "FIELD_TOO_LONG",
+        "memory.derived_from",
+        derived_from=[NOBODYS] * 257,
+    ),
     write("origin that is no id", "FIELD_INVALID", "memory.derived_from", derived_from=[f"{MARK}-id"]),
     # Assertions
     write("unknown predicate", "UNKNOWN_PREDICATE", "memory.assertion.predicate", assertion=assertion(MARK, "x")),
