@@ -21,6 +21,7 @@ from memory_service.adapters.embedded.layout import DataDirectory
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import types_pb2 as pb
 from tests.acceptance.leftovers import cached_with, kept_everywhere
+from tests.acceptance.locks import held, waits
 from tests.acceptance.raw import Raw
 from tests.acceptance.service import ServiceProcess, free_port, put_away, serving
 from tests.acceptance.world import first_key, new_user
@@ -261,6 +262,35 @@ async def test_redis_away_for_life_costs_nothing_but_the_cache(
             assert len(after.memories) == 29
             assert "unexpected error" not in service.log
             assert await service.stop() == 0
+
+
+async def test_a_user_whose_changes_are_stuck_is_told_so_and_stops_nobody_else(
+    stack: EmbeddedStack, new_database: NewDatabase, data_dir: Path
+):
+    """More stuck callers than connections, so that a pool that runs dry would show."""
+    async with new_database() as dsn:
+        env = {
+            "MEMORY_SERVICE_DATABASE_URL": dsn,
+            "MEMORY_SERVICE_REDIS_URL": stack.redis_url,
+            "MEMORY_SERVICE_DATABASE_POOL_MAX": "3",
+        }
+        async with serving(data_dir, env) as service, service.raw(await first_key(dsn)) as raw:
+            stuck, free = new_user(), new_user()
+            await raw.call("Write", statement(stuck, "before"))
+            async with held(dsn, stuck):
+                calls = [timed(raw.call("Write", statement(stuck, f"stuck {n}"))) for n in range(20)]
+                waiting = asyncio.gather(*calls)
+                await waits(dsn)
+                for n in range(10):
+                    code, seconds = await timed(raw.call("Write", statement(free, f"note {n}")))
+                    assert code == "OK"
+                    assert seconds < 3
+                said = await waiting
+            assert {code for code, _ in said} == {"UNAVAILABLE"}
+            assert max(seconds for _, seconds in said) < ANSWER_SECONDS_MAX
+            await raw.call("Write", statement(stuck, "after"))
+            listed = await raw.call("ListMemories", api.ListMemoriesRequest(user=stuck))
+            assert [memory.text for memory in listed.memories] == ["before", "after"]
 
 
 async def test_a_schema_that_was_not_migrated_is_named(stack: EmbeddedStack, empty_database_url: str, data_dir: Path):

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -18,6 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from memory_service.adapters.embedded import EmbeddedStack
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import types_pb2 as pb
+from tests.acceptance.locks import held, waits
 from tests.acceptance.raw import Raw, refusal
 from tests.acceptance.service import ServiceProcess, all_processes, put_away, serving
 from tests.acceptance.world import first_key, new_user
@@ -33,32 +33,6 @@ async def external(
         env = {"MEMORY_SERVICE_DATABASE_URL": dsn, "MEMORY_SERVICE_REDIS_URL": stack.redis_url, **more}
         async with serving(data_dir, env) as service:
             yield service, await first_key(dsn), dsn
-
-
-@contextlib.asynccontextmanager
-async def held(dsn: str, user: str) -> AsyncIterator[None]:
-    """The owner's row locked, so that its changes wait."""
-    connection: Any = await asyncpg.connect(dsn)
-    try:
-        async with connection.transaction():
-            statement = "SELECT owner FROM memory_service.owners WHERE user_id = $1 FOR UPDATE"
-            assert await connection.fetchval(statement, user)
-            yield
-    finally:
-        await connection.close()
-
-
-async def waits(dsn: str) -> None:
-    """Until a change waits for a lock."""
-    connection: Any = await asyncpg.connect(dsn)
-    try:
-        statement = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted"
-        statement += " AND a.datname = current_database()"
-        deadline = time.monotonic() + 20
-        while not await connection.fetchval(statement):
-            assert time.monotonic() < deadline
-    finally:
-        await connection.close()
 
 
 def statement(user: str, text: str) -> api.WriteRequest:
@@ -78,6 +52,8 @@ async def test_open_requests_are_answered_and_new_ones_sent_elsewhere(
             service.signal(number)
             await service.until(lambda: "stopping" in service.log, "it begins to stop")
             await refused_now(raw, user)
+            assert (await service.page("/readyz"))[0] == 503
+            assert (await service.page("/livez"))[0] == 200
             assert not open_call.done()
         answer = await open_call
         assert answer.memory.text == "under way"
