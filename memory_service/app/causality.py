@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from memory_service.app.commands import ChangeMeta
 from memory_service.app.validation import SERVER_DEVICE
-from memory_service.domain.errors import Conflict, FailedPrecondition, Reason
+from memory_service.domain import limits
+from memory_service.domain.errors import Conflict, FailedPrecondition, LimitExceeded, Reason
 from memory_service.domain.ids import DeviceId
 from memory_service.domain.vector_clock import Dot, VectorClock
+
+DEVICES_MAX = limits.CLOCK_DEVICES_MAX - 1
+"""Devices of one user beside the service's own: every context that the service gives may be given back to it."""
 
 
 def next_dot(clock: VectorClock, meta: ChangeMeta) -> Dot:
@@ -15,8 +19,16 @@ def next_dot(clock: VectorClock, meta: ChangeMeta) -> Dot:
     Raises:
         Conflict: DEVICE_COUNTER_REUSED when the device's number is already taken (replays were found before).
         FailedPrecondition: DEVICE_COUNTER_GAP when the device skipped numbers; metadata `expected`.
+        LimitExceeded: QUOTA_EXCEEDED when it would be one device too many for a context that is sent back.
     """
     device = DeviceId(meta.device or SERVER_DEVICE)
+    if meta.device and len(clock) - (SERVER_DEVICE in clock) >= DEVICES_MAX and device not in clock:
+        raise LimitExceeded(
+            Reason.QUOTA_EXCEEDED,
+            f"the user has {DEVICES_MAX} devices, the most allowed: write under one of them, or without a device",
+            field="dot.device",
+            metadata={"limit": str(DEVICES_MAX)},
+        )
     expected = clock.counter(device) + 1
     if meta.counter == 0 or meta.counter == expected:
         return Dot(device, expected)

@@ -41,7 +41,9 @@ class Raw:
 
     def __init__(self, target: str, key: str) -> None:
         self.key = key
-        self._channel = grpc.aio.insecure_channel(target, options=[("grpc.max_send_message_length", -1)])
+        self._channel = grpc.aio.insecure_channel(
+            target, options=[("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
+        )
 
     async def __aenter__(self) -> Self:
         return self
