@@ -9,7 +9,7 @@ from typing import cast
 
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.causality import context_after
-from memory_service.app.commands import ChangeMeta, ChangeResult, Effect, ForgetCommand, ForgetResult
+from memory_service.app.commands import ChangeMeta, ChangeResult, Effect, ForgetCommand, ForgetResult, SlotRef
 from memory_service.app.replay import clock_of, stored_outcome
 from memory_service.app.service import Changes
 from memory_service.app.targets import not_found, slot_key
@@ -20,7 +20,8 @@ from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import MemoryHead
 from memory_service.domain.records import JournalEvent, MemoryFilter, StoredOutcome, TombstoneScope
-from memory_service.domain.slots import payload_digest
+from memory_service.domain.slots import payload_digest, same_slot
+from memory_service.domain.text import normalise
 
 _OPERATION = "forget"
 _LOOKUP_MAX = 500
@@ -101,10 +102,29 @@ class Forget:
             await self._check_known(workspace, command.ids, heads)
         else:
             if command.slot is not None:
-                where = MemoryFilter(slots=frozenset({slot_key(command.slot, self.changes.vocabulary)}))
-            assert where is not None
-            heads = list(await change.select(where, limit=self.changes.parameters.memories_max))
+                heads = await self._of_slot(workspace, command.slot)
+            else:
+                assert where is not None
+                heads = list(await change.select(where, limit=self.changes.parameters.memories_max))
         return await self._with_derived(workspace, heads)
+
+    async def _of_slot(self, workspace: Workspace, slot: SlotRef) -> list[MemoryHead]:
+        """What is remembered of a slot, by everybody and by each agent for itself."""
+        key = slot_key(slot, self.changes.vocabulary)
+        most = self.changes.parameters.memories_max
+        shared = await workspace.change.select(MemoryFilter(slots=frozenset({key})), limit=most)
+        found = {head.id: head for head in shared}
+        if slot.topic:
+            # Topics are stored as they were spelt.
+            spellings = {slot.topic, normalise(slot.topic), *(head.current.topic for head in shared)}
+            kin = MemoryFilter(topics=frozenset(spellings))
+        else:
+            predicate = self.changes.vocabulary.resolve(slot.predicate, "slot.predicate").name
+            kin = MemoryFilter(predicates=frozenset({predicate}))
+        for head in await workspace.change.select(kin, limit=most):
+            if same_slot(head.current.slot, key):
+                found[head.id] = head
+        return list(found.values())
 
     async def _check_known(self, workspace: Workspace, ids: Sequence[MemoryId], heads: Sequence[MemoryHead]) -> None:
         missing = [i for i in dict.fromkeys(ids) if i not in {head.id for head in heads}]
@@ -144,7 +164,10 @@ class Forget:
         workspace.advance(by.dot)
         reason = command.reason or "forgotten on request"
         if command.slot is not None:
-            workspace.tombstone(TombstoneScope.SLOT, slot_key(command.slot, self.changes.vocabulary), by)
+            key = slot_key(command.slot, self.changes.vocabulary)
+            private = {head.current.slot for head in heads if same_slot(head.current.slot, key)}
+            for slot in sorted({key} | private):
+                workspace.tombstone(TombstoneScope.SLOT, slot, by)
         for head in heads:
             workspace.tombstone(TombstoneScope.MEMORY, str(head.id), by)
             for claim in await _claims(workspace, head):

@@ -43,6 +43,11 @@ def slot_of_topic(topic: str, who: str = "shared") -> str:
     return _SEPARATOR.join((who, "t", normal)) if normal else ""
 
 
+def same_slot(slot: str, shared: str) -> bool:
+    """Whether `slot` is the shared slot `shared`, or the same of one agent for itself."""
+    return bool(shared) and slot.endswith(shared.removeprefix("shared"))
+
+
 def claim_of_assertion(slot: str, value: JsonValue) -> str:
     """Claim key of a structured statement: its slot and its value, strings compared by `same_text_key`."""
     return "a:" + _digest(slot, json.dumps(_comparable(value), sort_keys=True, ensure_ascii=False))

@@ -150,6 +150,39 @@ async def test_what_is_forgotten_does_not_come_back_late(raw: Raw):
     assert anew.effect == api.EFFECT_CREATED
 
 
+@pytest.mark.parametrize(
+    ("memory", "slot"),
+    [
+        pytest.param(
+            pb.MemoryInput(assertion=pb.Assertion(subject="me", predicate="city")),
+            pb.Slot(subject="user", predicate="location"),
+            id="structured",
+        ),
+        pytest.param(
+            pb.MemoryInput(text="we meet at the old mill", topic="Meeting"), pb.Slot(topic="meeting"), id="topic"
+        ),
+    ],
+)
+async def test_forgetting_a_slot_reaches_what_agents_keep_for_themselves(
+    memory: pb.MemoryInput, slot: pb.Slot, raw: Raw
+):
+    user = new_user()
+    if memory.HasField("assertion"):
+        memory.assertion.object.string_value = "Rome"
+    private = pb.MemoryInput(visibility=pb.VISIBILITY_PRIVATE, agent="planner")
+    private.MergeFrom(memory)
+    for statement in (memory, private, pb.MemoryInput(text="the mill is in Rome", topic="mill")):
+        await raw.call("Write", api.WriteRequest(user=user, memory=statement))
+    gone = await raw.call("Forget", api.ForgetRequest(user=user, slot=slot))
+    assert gone.forgotten_count == 2
+    left = await raw.call("ListMemories", api.ListMemoriesRequest(user=user))
+    assert [found.text for found in left.memories] == ["the mill is in Rome"]
+    for statement in (memory, private):
+        statement.source = pb.SOURCE_INFERRED
+        late = await raw.call("Write", api.WriteRequest(user=user, memory=statement))
+        assert late.effect == api.EFFECT_SUPPRESSED
+
+
 async def test_a_preview_says_what_would_go_and_forgets_nothing(raw: Raw):
     user = new_user()
     for n in range(3):
