@@ -49,6 +49,7 @@ __all__ = ["Readiness", "Server", "migrate", "run", "temporary"]
 _log = structlog.get_logger("memory_service.server")
 _RETRY_SECONDS_FIRST = 0.5
 _RETRY_SECONDS_MAX = 10.0
+_REFUSALS_AT_ONCE = 256
 _CLOSE_SECONDS = 0.2
 """For the last answers to leave, once nothing is being worked on."""
 ResultT = TypeVar("ResultT")
@@ -193,10 +194,14 @@ class Server:
 
     async def _start_grpc(self, application: Application) -> None:
         settings = self.settings
-        self._interceptor = CallInterceptor(application.authenticator, self.telemetry, application.clock)
+        most = settings.concurrent_rpcs_max
+        self._interceptor = CallInterceptor(
+            application.authenticator, self.telemetry, application.clock, concurrent_max=most
+        )
         server = grpc.aio.server(
             interceptors=[self._interceptor],
-            maximum_concurrent_rpcs=settings.concurrent_rpcs_max,
+            # The interceptor refuses with a reason and lets health checks pass; this is for a flood of refusals.
+            maximum_concurrent_rpcs=2 * most + _REFUSALS_AT_ONCE,
             options=[
                 ("grpc.max_receive_message_length", limits.MESSAGE_BYTES_MAX),
                 ("grpc.max_send_message_length", limits.MESSAGE_BYTES_MAX * 4),

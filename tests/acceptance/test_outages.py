@@ -11,9 +11,11 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from memory_service.adapters.embedded import EmbeddedStack
 from memory_service.adapters.embedded.guard import find_processes
@@ -291,6 +293,34 @@ async def test_a_user_whose_changes_are_stuck_is_told_so_and_stops_nobody_else(
             await raw.call("Write", statement(stuck, "after"))
             listed = await raw.call("ListMemories", api.ListMemoriesRequest(user=stuck))
             assert [memory.text for memory in listed.memories] == ["before", "after"]
+
+
+async def test_too_many_requests_at_once_are_told_to_come_back_and_do(
+    stack: EmbeddedStack, new_database: NewDatabase, data_dir: Path
+):
+    async with new_database() as dsn:
+        env = {
+            "MEMORY_SERVICE_DATABASE_URL": dsn,
+            "MEMORY_SERVICE_REDIS_URL": stack.redis_url,
+            "MEMORY_SERVICE_CONCURRENT_RPCS_MAX": "4",
+        }
+        async with serving(data_dir, env) as service:
+            key, user = await first_key(dsn), new_user()
+            async with service.raw(key) as raw:
+                await raw.call("Write", statement(user, "before"))
+                async with held(dsn, user):
+                    calls = [timed(raw.call("Write", statement(user, f"waits {n}"))) for n in range(4)]
+                    waiting = asyncio.gather(*calls)
+                    await waits(dsn)
+                    said = await raw.refused("Prewarm", api.PrewarmRequest(user=user))
+                    assert (said.code, said.reason) == ("UNAVAILABLE", "OVERLOADED")
+                    async with grpc.aio.insecure_channel(service.target) as channel:
+                        stub: Any = health_pb2_grpc.HealthStub(channel)
+                        assert (await stub.Check(health_pb2.HealthCheckRequest())).status == 1
+                assert [code for code, _ in await waiting] == ["OK"] * 4
+            async with service.client(user, key) as memory:
+                written = await asyncio.gather(*(memory.write(f"retried {n}") for n in range(40)))
+            assert len({result.memory.id for result in written if result.memory}) == 40
 
 
 async def test_a_schema_that_was_not_migrated_is_named(stack: EmbeddedStack, empty_database_url: str, data_dir: Path):

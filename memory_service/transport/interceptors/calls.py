@@ -36,7 +36,10 @@ _OPEN_SERVICES = ("/grpc.health.v1.", "/grpc.reflection.")
 class CallInterceptor(grpc.aio.ServerInterceptor):
     """Wraps every unary handler of our services; see the module."""
 
-    def __init__(self, authenticator: Authenticator, telemetry: Telemetry, clock: Clock) -> None:
+    def __init__(
+        self, authenticator: Authenticator, telemetry: Telemetry, clock: Clock, *, concurrent_max: int
+    ) -> None:
+        self._concurrent_max = concurrent_max
         self._authenticator = authenticator
         self._telemetry = telemetry
         self._clock = clock
@@ -88,6 +91,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         try:
             if self._draining:
                 raise Unavailable(Reason.SHUTTING_DOWN, "this server is shutting down")
+            if self._in_flight > self._concurrent_max:
+                raise Unavailable(Reason.OVERLOADED, "this server has more requests than it works on at once")
             CALLER.set(await self._authenticator.authenticate(metadata.get("authorization")))
             return await handle(message, context)
         except MemoryServiceError as raised:
