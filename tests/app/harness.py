@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from memory_service.adapters.embedders.factory import build_embedder
 from memory_service.adapters.inmemory.clock import ManualClock, SeededIds
 from memory_service.adapters.inmemory.memory_store import InMemoryMemoryStore
 from memory_service.app.cache_drops import CacheDrops
-from memory_service.app.commands import ChangeMeta, ChangeResult, CorrectCommand, ForgetCommand, Statement
+from memory_service.app.commands import (
+    ChangeMeta,
+    ChangeResult,
+    CorrectCommand,
+    ForgetCommand,
+    ForgetResult,
+    Statement,
+)
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
 from memory_service.app.forget import Forget
@@ -114,17 +123,17 @@ class World:
         statement = Statement(assertion=Assertion("user", predicate, value), **given)  # type: ignore[arg-type]
         return await self.write.one(owner, statement, meta or ChangeMeta(actor="key"))
 
-    async def fix(self, memory_id: MemoryId, meta: ChangeMeta | None = None, **command: object) -> ChangeResult:
+    async def fix(self, memory_id: MemoryId, meta: ChangeMeta | None = None, **command: Any) -> ChangeResult:
         """Correct a memory."""
         return await self.correct(
-            ALICE,
-            CorrectCommand(memory_id=memory_id, **command),
-            meta or ChangeMeta(actor="key"),  # type: ignore[arg-type]
+            ALICE, CorrectCommand(memory_id=memory_id, **command), meta or ChangeMeta(actor="key")
         )
 
-    async def erase(self, *ids: MemoryId, owner: OwnerKey = ALICE, meta: ChangeMeta | None = None, **command: object):  # type: ignore[no-untyped-def]
+    async def erase(
+        self, *ids: MemoryId, owner: OwnerKey = ALICE, meta: ChangeMeta | None = None, **command: Any
+    ) -> ForgetResult:
         """Forget memories."""
-        return await self.forget(owner, ForgetCommand(ids=ids, **command), meta or ChangeMeta(actor="key"))  # type: ignore[arg-type]
+        return await self.forget(owner, ForgetCommand(ids=ids, **command), meta or ChangeMeta(actor="key"))
 
     async def current(self, owner: OwnerKey = ALICE) -> list[str]:
         """Texts of current memories, sorted."""
@@ -132,7 +141,9 @@ class World:
         return sorted(row.head.current.text for row in rows.rows)
 
 
-def device(name: str, counter: int = 0, seen: dict[str, int] | None = None, request_id: str = "") -> ChangeMeta:
+def device(
+    name: str, counter: int = 0, seen: Mapping[DeviceId, int] | Mapping[str, int] | None = None, request_id: str = ""
+) -> ChangeMeta:
     """A change by a device, with what it had seen when `seen` is given."""
     context = None if seen is None else VectorClock({DeviceId(d): c for d, c in seen.items()})
     return ChangeMeta(actor="key", device=name, counter=counter, context=context, request_id=request_id)

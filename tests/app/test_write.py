@@ -28,7 +28,8 @@ async def test_new_statement_is_created_with_the_source_confidence() -> None:
     explicit = await world.say("I collect stamps from Peru")
     inferred = await world.say("Seems to enjoy quiet mornings", source=Source.INFERRED)
     assert explicit.effect is inferred.effect is Effect.CREATED
-    assert explicit.memory and inferred.memory
+    assert explicit.memory
+    assert inferred.memory
     assert (explicit.memory.current.confidence, explicit.memory.current.tier) == (0.95, Tier.LONG_TERM)
     assert (inferred.memory.current.confidence, inferred.memory.current.tier) == (0.5, Tier.CANDIDATE)
     assert inferred.revision == explicit.revision + 1
@@ -40,7 +41,8 @@ async def test_same_wording_is_one_memory_with_more_support(again: str) -> None:
     first = await world.say("我喜欢喝绿茶")
     second = await world.say(again)
     assert second.effect is Effect.SUPPORTED
-    assert first.memory and second.memory
+    assert first.memory
+    assert second.memory
     assert second.memory.id == first.memory.id
     assert second.memory.current.support == 2
     assert len(await world.current()) == 1
@@ -53,7 +55,9 @@ async def test_new_value_of_a_single_valued_slot_supersedes_and_closes_the_old_o
     new = await world.state("city", "Porto")  # an alias of the predicate
     assert new.effect is Effect.CREATED
     (gone,) = new.affected
-    assert old.memory and new.memory and gone.head
+    assert old.memory
+    assert new.memory
+    assert gone.head
     assert (gone.memory_id, gone.effect) == (old.memory.id, Effect.SUPERSEDED)
     assert gone.head.current.status is Status.SUPERSEDED
     assert gone.head.current.valid_to == new.memory.current.valid_from == world.clock.now()
@@ -143,7 +147,8 @@ async def test_retry_gets_the_first_answer_and_changes_nothing() -> None:
     await world.say("I keep bees")
     again = await world.say("I keep bees", meta=meta)
     assert again.replayed
-    assert first.memory and again.memory
+    assert first.memory
+    assert again.memory
     assert again.memory.current == first.memory.current
     assert (again.revision, again.clock, again.dot) == (first.revision, first.clock, first.dot)
     state = await world.store.state(ALICE)
@@ -286,9 +291,11 @@ async def test_outdated_correction_supersedes_from_its_time() -> None:
         nature=Nature.OUTDATED,
         changed_at=changed,
     )
-    assert result.memory and result.memory.id != first.memory.id
+    assert result.memory
+    assert result.memory.id != first.memory.id
     assert result.memory.current.valid_from == changed
-    assert result.affected[0].head and result.affected[0].head.current.valid_to == changed
+    assert result.affected[0].head
+    assert result.affected[0].head.current.valid_to == changed
 
 
 async def test_correct_checks_etag_target_and_mask() -> None:
