@@ -3,42 +3,69 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Final
 
-FRAGMENT_CHARS_MAX = 800
-"""Longest piece. Encoders read a few hundred tokens; what lies beyond would never be found."""
-FRAGMENTS_MAX = 32
+from memory_service.domain.text.scripts import UNSPACED
 
-_BREAK = re.compile(r"\n+|(?<=[.!?。！？；;])\s*")
+FRAGMENT_WIDTH_MAX: Final = 600
+"""Longest piece. A passage this long answers a question, and encoders read it whole."""
+WHOLE_WIDTH_MAX: Final = 750
+"""Longest text that stays in one piece: better whole than with a scrap left over."""
+FRAGMENTS_MAX: Final = 48
+
+_UNSPACED_WIDTH: Final = 3
+"""A Chinese character says about as much as three letters."""
+
+_BREAK_RE: Final = re.compile(r"\n+|(?<=[.!?])\s+|(?<=[。！？；])\s*")
+_UNSPACED_RE: Final = re.compile(f"[{UNSPACED}]")
 
 
-def fragment(text: str, chars_max: int = FRAGMENT_CHARS_MAX) -> list[str]:
-    """Pieces of `text` in order, each at most `chars_max` characters, split where sentences or lines end.
+def width(text: str) -> int:
+    """How much a text says: its characters, those of unspaced scripts (Chinese) counting three each."""
+    if text.isascii():
+        return len(text)
+    return len(text) + (_UNSPACED_WIDTH - 1) * len(_UNSPACED_RE.findall(text))
 
-    Short texts are one piece. At most `FRAGMENTS_MAX` pieces are made: beyond that they grow instead, so that
-    no part of the text is left unsearched by words.
+
+def fragment(text: str, width_max: int = FRAGMENT_WIDTH_MAX) -> list[str]:
+    """Pieces of `text` in order, each at most `width_max` wide, split where sentences or lines end.
+
+    Texts up to a quarter longer are one piece. At most `FRAGMENTS_MAX` pieces are made: beyond that they grow
+    instead, so that no part of the text is left unsearched by words.
     """
-    if len(text) <= chars_max:
+    whole = width(text)
+    if whole <= width_max * WHOLE_WIDTH_MAX / FRAGMENT_WIDTH_MAX:
         return [text]
-    chars_max = max(chars_max, -(-len(text) // FRAGMENTS_MAX) * 2)
+    width_max = max(width_max, -(-whole // FRAGMENTS_MAX) * 2)
     pieces: list[str] = []
-    current = ""
-    for sentence in _sentences(text, chars_max):
-        if current and len(current) + len(sentence) > chars_max:
+    current, used = "", 0
+    for sentence in _sentences(text, width_max):
+        size = width(sentence)
+        if current and used + size > width_max:
             pieces.append(current)
-            current = ""
+            current, used = "", 0
         current += sentence
-    if current:
-        pieces.append(current)
-    return [piece.strip() for piece in pieces if piece.strip()] or [text[:chars_max]]
+        used += size
+    pieces.append(current)
+    return [piece.strip() for piece in pieces if piece.strip()] or [text]
 
 
-def _sentences(text: str, chars_max: int) -> list[str]:
-    found: list[str] = []
+def _sentences(text: str, width_max: int) -> Iterator[str]:
+    """The sentences of a text, white space included, cut where they are wider than a piece."""
     start = 0
-    for match in _BREAK.finditer(text):
-        if match.end() > start:
-            found.append(text[start : match.end()])
-            start = match.end()
-    if start < len(text):
-        found.append(text[start:])
-    return [s[i : i + chars_max] for s in found for i in range(0, len(s), chars_max)]
+    ends = [match.end() for match in _BREAK_RE.finditer(text)]
+    for end in [*ends, len(text)]:
+        yield from _cut(text[start:end], width_max)
+        start = end
+
+
+def _cut(sentence: str, width_max: int) -> Iterator[str]:
+    while width(sentence) > width_max:
+        size = width_max if sentence.isascii() else width_max // _UNSPACED_WIDTH
+        space = sentence.rfind(" ", size // 2, size)
+        size = size if space < 0 else space + 1
+        yield sentence[:size]
+        sentence = sentence[size:]
+    if sentence:
+        yield sentence

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.context_block import TokenEstimate, build_context_block, estimate_tokens
+from memory_service.app.query_vector import Embedded, Pace, QueryVector
 from memory_service.app.reading import check_filter
+from memory_service.app.stages import Stage, Watch
 from memory_service.app.validation import check_count, check_name, check_time, check_vector
 from memory_service.domain import limits
-from memory_service.domain.errors import DeadlineExceeded, InvalidInput, Reason, Unavailable
+from memory_service.domain.errors import DeadlineExceeded, InvalidInput, Reason
 from memory_service.domain.ids import OwnerKey, Revision
 from memory_service.domain.memory import MemoryHead, Status
 from memory_service.domain.ranking import PROFILES, Ranked, RankingProfile, ScoreBreakdown, rank
@@ -36,7 +38,7 @@ from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from memory_service.domain.text import analyse, check_storable
 from memory_service.domain.vector_clock import VectorClock
 from memory_service.ports.clock import Clock
-from memory_service.ports.embedder import Embedder
+from memory_service.ports.embedder import Embedder, FloatMatrix
 from memory_service.ports.memory_store import MemoryStore
 from memory_service.ports.snapshots import Requirement, SnapshotSource
 from memory_service.ports.telemetry import Telemetry
@@ -53,7 +55,8 @@ class RecallRequest:
 
     Attributes:
         query: the question; empty lists what the filter lets through, by score.
-        vector: the caller's own vector of the question, shape (dimension,); needs no length of 1.
+        vector: the caller's own vector of the question, shape (dimension,); needs no length of 1, and is taken as
+            it is: nothing is known of its making, so nothing is taken off it.
         where: which memories may be found; its `visible_to_agent` is set from `agent`.
         token_budget: most tokens the context block may take, None for no limit. The list of memories is not cut.
         as_of_valid, as_of_recorded: what held at, what was believed at, this time instead of now (P10, B9).
@@ -100,16 +103,6 @@ class RecalledMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """One stage of a recall; `note` says why it did not run, or what it did."""
-
-    name: str
-    ran: bool
-    seconds: float = 0.0
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class RecallResponse:
     """The answer.
 
@@ -153,68 +146,6 @@ class RecallSettings:
     estimate_tokens: TokenEstimate = estimate_tokens
 
 
-class _Watch:
-    """Times the stages of one recall and keeps its deadline."""
-
-    def __init__(self, clock: Clock, telemetry: Telemetry, deadline_seconds: float | None) -> None:
-        self._clock, self._telemetry = clock, telemetry
-        self._ends = None if deadline_seconds is None else clock.monotonic() + deadline_seconds
-        self.stages: list[Stage] = []
-
-    def left(self) -> float | None:
-        """Seconds left, None for no limit."""
-        return None if self._ends is None else self._ends - self._clock.monotonic()
-
-    def stage(self, name: str) -> _Timed:
-        """Times a stage; what is appended to the list given becomes its note."""
-        return _Timed(self, name)
-
-    def now(self) -> float:
-        """Seconds for measuring durations."""
-        return self._clock.monotonic()
-
-    def ran(self, name: str, seconds: float, notes: Sequence[str]) -> None:
-        """A stage that ran."""
-        self.stages.append(Stage(name, True, seconds, "; ".join(notes)))
-        self._telemetry.observe("recall_stage_seconds", seconds, stage=name)
-
-    def count(self, name: str, **labels: str) -> None:
-        """Add one to a counter."""
-        self._telemetry.count(name, 1, **labels)
-
-    def skipped(self, name: str, note: str) -> None:
-        """A stage that does not run."""
-        self.stages.append(Stage(name, False, 0.0, note))
-
-
-class _Timed:
-    """One running stage. (A class, since a generator would cost more than some stages take.)"""
-
-    __slots__ = ("_name", "_notes", "_started", "_watch")
-
-    def __init__(self, watch: _Watch, name: str) -> None:
-        self._watch, self._name = watch, name
-        self._notes: list[str] = []
-
-    def __enter__(self) -> list[str]:
-        self._started = self._watch.now()
-        return self._notes
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._watch.ran(self._name, self._watch.now() - self._started, self._notes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Embedded:
-    """The query's vector, or why there is none; `failed` when there should have been one."""
-
-    vector: NDArray[np.float32] | None
-    note: str = ""
-    failed: bool = False
-    cause: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class _Found:
     matched: int
@@ -235,6 +166,12 @@ class Recall:
     aliases: Aliases
     profiles: Mapping[str, RankingProfile] = field(default_factory=lambda: PROFILES)
     settings: RecallSettings = field(default_factory=RecallSettings)
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def _queries(self) -> QueryVector:
+        settings = self.settings
+        return QueryVector(self.embedder, self.clock, settings.embed_seconds_min, settings.answer_seconds, self.pace)
 
     async def __call__(self, request: RecallRequest) -> RecallResponse:
         """Answer a request.
@@ -246,8 +183,8 @@ class Recall:
             Unavailable: the store is away. (An embedder that is away only degrades the answer.)
         """
         request, profile = self._checked(request)
-        watch = _Watch(self.clock, self.telemetry, request.deadline_seconds)
-        snapshot, embedded = await self._gathered(request, watch)
+        watch = Watch(self.clock, self.telemetry, request.deadline_seconds)
+        snapshot, embedded = await self._gathered(request, profile, watch)
         now = request.as_of or self.clock.now()
         search = _Search(snapshot, request, profile, self.aliases, embedded, self.embedder.model.id, now, watch)
         if len(snapshot.live) >= self.settings.thread_memories_min:
@@ -286,21 +223,33 @@ class Recall:
         where = replace(request.where, visible_to_agent=request.agent)
         return replace(request, where=where, vector=vector), profile
 
-    async def _gathered(self, request: RecallRequest, watch: _Watch) -> tuple[OwnerSnapshot, _Embedded]:
-        """The snapshot and the query's vector, both at once."""
+    async def _gathered(
+        self, request: RecallRequest, profile: RankingProfile, watch: Watch
+    ) -> tuple[OwnerSnapshot, Embedded]:
+        """The snapshot and the query's vector, adjusted to what the snapshot holds (see `probe`).
+
+        The query's skeleton depends on the snapshot. When that is at hand, query and skeleton go to the embedder
+        together; while it is being read, the query goes ahead alone, and comes from the cache when both are asked.
+        """
         if request.vector is not None or not request.query.strip():
             note = "the caller's vector" if request.vector is not None else "no query"
             watch.skipped("embed", note)
-            return await self._snapshot(request, watch), _Embedded(request.vector, note)
-        embedding = asyncio.create_task(self._embed(request.query, watch))
+            return await self._snapshot(request, watch), Embedded(request.vector, note)
+        reading = asyncio.create_task(self._snapshot(request, watch))
+        ahead: asyncio.Task[FloatMatrix] | None = None
         try:
-            snapshot = await self._snapshot(request, watch)
-            return snapshot, await embedding
+            await asyncio.sleep(0)
+            if not reading.done():
+                ahead = asyncio.create_task(self.embedder.embed([request.query]))
+            snapshot = await reading
+            return snapshot, await self._queries.vector(request.query, snapshot, profile.fusion, ahead, watch)
         finally:
-            embedding.cancel()
-            await asyncio.gather(embedding, return_exceptions=True)
+            tasks = [reading] if ahead is None else [reading, ahead]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _snapshot(self, request: RecallRequest, watch: _Watch) -> OwnerSnapshot:
+    async def _snapshot(self, request: RecallRequest, watch: Watch) -> OwnerSnapshot:
         with watch.stage("snapshot") as notes:
             try:
                 async with asyncio.timeout(watch.left()):
@@ -323,27 +272,7 @@ class Recall:
             notes.append(f"only the {most} versions recorded last")
         return await asyncio.to_thread(OwnerSnapshot.build, rows, model.id, model.dimension)
 
-    async def _embed(self, query: str, watch: _Watch) -> _Embedded:
-        left = watch.left()
-        allowed = None if left is None else left - self.settings.answer_seconds
-        if allowed is not None and allowed < self.settings.embed_seconds_min:
-            watch.skipped("embed", "no time left")
-            return _Embedded(None, "no time left", failed=True, cause="deadline")
-        with watch.stage("embed") as notes:
-            try:
-                async with asyncio.timeout(allowed):
-                    vectors = await self.embedder.embed([query])
-                return _Embedded(vectors[0])
-            except TimeoutError:
-                embedded = _Embedded(None, "the embedder took too long", failed=True, cause="deadline")
-            except Unavailable:
-                embedded = _Embedded(None, "the embedder is away", failed=True, cause="embedder")
-            notes.append(embedded.note)
-            return embedded
-
-    def _answer(
-        self, snapshot: OwnerSnapshot, request: RecallRequest, found: _Found, watch: _Watch
-    ) -> RecallResponse:
+    def _answer(self, snapshot: OwnerSnapshot, request: RecallRequest, found: _Found, watch: Watch) -> RecallResponse:
         with watch.stage("answer"):
             heads = [snapshot.head(ranked.row) for ranked in found.ranked]
             block = build_context_block(
@@ -385,10 +314,10 @@ class _Search:
     request: RecallRequest
     profile: RankingProfile
     aliases: Aliases
-    embedded: _Embedded
+    embedded: Embedded
     model_id: str
     now: datetime
-    watch: _Watch
+    watch: Watch
 
     def run(self) -> _Found:
         with self.watch.stage("filter"):
@@ -429,10 +358,10 @@ class _Search:
         fusion = self.profile.fusion
         with self.watch.stage("lexical"):
             terms = analyse(self.request.query)
-            bm25 = lexical_list(self.snapshot, rows, terms, fusion)
+            bm25, strong = lexical_list(self.snapshot, rows, terms, fusion)
         with self.watch.stage("names"):
             names = names_list(self.snapshot, rows, terms, self.aliases)
-        lists = replace(lists, bm25=bm25, names=names)
+        lists = replace(lists, bm25=bm25, bm25_strong=strong, names=names)
         if fusion.neighbour_weight:
             before, after = neighbour_places(self.snapshot, rows)
             lists = replace(lists, before=before, after=after)

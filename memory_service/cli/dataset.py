@@ -2,7 +2,8 @@
 
 The evaluation form has three sorts of lines:
 
-* `{"type": "set", "name", "language", …}` once, first;
+* `{"type": "set", "name", "language"[, "unit"], …}` once, first; with the unit "turn" or "message" its memories are
+  turns of conversations as they were said, and are written as such (process "conversation");
 * `{"type": "memory", "owner", "id", "text", "session", "order"[, "time"][, "role"]}`;
 * `{"type": "question", "owner", "id", "text", "category", "evidence": [ids], "answerable"`
   `[, "visible_before_order"][, "newer", "older"]}`: only memories with a smaller order may be seen.
@@ -17,6 +18,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+
+CONVERSATION = "conversation"
+"""What a writer gives as `process` of a turn of a conversation; recall then counts the turns around it."""
+
+_TURN_UNITS = frozenset({"turn", "message"})
 
 
 class DatasetError(ValueError):
@@ -64,6 +70,7 @@ class EvalSet:
 
     name: str = ""
     language: str = ""
+    process: str = ""
     owners: dict[str, Owner] = field(default_factory=dict)
 
 
@@ -102,6 +109,7 @@ def read_set(lines: Iterable[str], *, owners_max: int | None = None) -> EvalSet:
         kind = value.get("type")
         if kind == "set":
             made.name, made.language = str(value.get("name", "")), str(value.get("language", ""))
+            made.process = process_of(value)
             continue
         if kind not in ("memory", "question"):
             raise DatasetError(f"line {number}: type {kind!r} is none of set, memory, question")
@@ -118,8 +126,16 @@ def read_set(lines: Iterable[str], *, owners_max: int | None = None) -> EvalSet:
     return made
 
 
-def statement(value: Mapping[str, Any], number: int) -> Statement | None:
+def process_of(value: Mapping[str, Any]) -> str:
+    """The process that made a set's memories, by its `set` line: "conversation" for turns as they were said."""
+    return CONVERSATION if value.get("unit") in _TURN_UNITS else ""
+
+
+def statement(value: Mapping[str, Any], number: int, process: str = "") -> Statement | None:
     """The statement of one line of either form; None for a line that says nothing to remember.
+
+    Args:
+        process: of a memory of the evaluation form.
 
     Raises:
         DatasetError: naming the line.
@@ -131,6 +147,8 @@ def statement(value: Mapping[str, Any], number: int) -> Statement | None:
         fields: dict[str, Any] = {"session": memory.session, "reference": memory.id}
         if memory.time is not None:
             fields["said_at"] = memory.time
+        if process:
+            fields["process"] = process
         return Statement(memory.owner, memory.text, fields)
     return _plain(value, number)
 

@@ -41,6 +41,7 @@ class Run:
     client: AsyncMemoryClient
     prefix: str
     profile: str
+    process: str
     step: Callable[[str, int], None]
     answers: list[Answer] = field(default_factory=list)
     recall_ms: list[float] = field(default_factory=list)
@@ -75,7 +76,7 @@ class Run:
             pieces = dataset.parts(memory.text, TEXT_CHARS_MAX)
             self.split += len(pieces) > 1
             for piece in pieces:
-                items.append(NewMemory(piece, _fields(memory)))
+                items.append(NewMemory(piece, _fields(memory, self.process)))
                 ids.append(memory.id)
         started = time.perf_counter()
         outcomes = await self.client.write_many(
@@ -151,8 +152,10 @@ def _visible(question: dataset.Question) -> float:
     return math.inf if question.visible_before_order is None else question.visible_before_order
 
 
-def _fields(memory: dataset.EvalMemory) -> Any:
+def _fields(memory: dataset.EvalMemory, process: str) -> Any:
     fields: dict[str, Any] = {"session": memory.session, "reference": memory.id}
+    if process:
+        fields["process"] = process
     if memory.time is not None:
         fields["said_at"] = memory.time
     return fields
@@ -171,7 +174,7 @@ async def evaluate(
 
     Users are named `prefix` + owner, so that runs never see one another's memories.
     """
-    run = Run(client, prefix, profile, step)
+    run = Run(client, prefix, profile, data.process, step)
     for name, owner in data.owners.items():
         await run.owner(name, owner)
     report = run.report(data)

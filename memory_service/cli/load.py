@@ -70,8 +70,11 @@ def items(file: Path, *, user: str, prefix: str, done: frozenset[str]) -> Iterat
 
     seen: Counter[str] = Counter()
     with file.open(encoding="utf-8") as lines:
+        process = ""
         for number, value in dataset.read_lines(lines):
-            statement = dataset.statement(value, number)
+            if value.get("type") == "set":
+                process = dataset.process_of(value)
+            statement = dataset.statement(value, number, process)
             if statement is None:
                 continue
             owner = prefix + (statement.user if statement.user is not None else user)

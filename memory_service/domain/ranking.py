@@ -30,7 +30,8 @@ from memory_service.domain.retrieval.fusion import (
     ranks,
     relevance,
 )
-from memory_service.domain.retrieval.snapshot import KIND_CODE, TIER_CODE, OwnerSnapshot
+from memory_service.domain.retrieval.rows import KIND_CODE, TIER_CODE
+from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from memory_service.domain.retrieval.times import microseconds
 
 _DECIMALS: Final = 6

@@ -127,7 +127,7 @@ def measure(count: int) -> dict[str, Any]:
     plain, stages = asyncio.run(recalls_ms(recall, RecallRequest(owner=OWNER, query=query), times))
     where = MemoryFilter(kinds=frozenset({Kind.FACT, Kind.PREFERENCE}), tags_any=frozenset({"tag1", "tag2"}))
     filtered, _ = asyncio.run(recalls_ms(recall, RecallRequest(owner=OWNER, query=query, where=where), times))
-    matrix = snapshot.fragments["vector"]
+    matrix = snapshot.vectors["vector"]
     product = median_ms(lambda: matrix @ probe, times)
     row_by_row = median_ms(lambda: np.vecdot(matrix, probe), times)
     delta = rows(row(head(count + 1, "one more memory"), random_unit(3, DIMENSION)), revision=2)

@@ -98,7 +98,7 @@ def rows(*of: SearchRow, revision: int = 1, removed: Sequence[MemoryId] = ()) ->
     return SearchRows(Revision(revision), VectorClock({DeviceId("d"): revision}), of, removed)
 
 
-WORDS = ["tea", "coffee", "green", "office", "port", "5432", "茶", "咖啡", "user", "likes"]
+WORDS = ["tea", "coffee", "green", "office", "port", "5432", "茶", "咖啡", "user", "likes", "who?", "哪里？"]
 _NAMES = ["", "user", "tech_stack", "food", "茶", "work travel"]
 _TIMES = [None, *(NOW + timedelta(days=days) for days in (-400, -30, -1, 0, 1, 30))]
 
@@ -122,7 +122,9 @@ def heads(draw: st.DrawFn, number: int = 0) -> MemoryHead:
         tier=draw(st.sampled_from(Tier)),
         status=draw(st.sampled_from(Status)),
         recorded_at=draw(time) or NOW,
-        provenance=Provenance("key", draw(agent), draw(agent), draw(agent), "p", "r"),
+        provenance=Provenance(
+            "key", draw(agent), draw(agent), draw(agent), draw(st.sampled_from(["p", "conversation"])), "r"
+        ),
         assertion=draw(st.none() | assertion),
         tags=tuple(draw(st.lists(name.filter(bool), unique=True, max_size=3))),
         valid_from=draw(time),

@@ -10,6 +10,7 @@ import numpy as np
 from memory_service.domain.ids import Revision
 from memory_service.domain.memory import Assertion, MemoryHead, Provenance
 from memory_service.domain.retrieval.candidates import names_list, neighbour_places
+from memory_service.domain.retrieval.rows import CONVERSATION
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from memory_service.domain.text import analyse
@@ -17,9 +18,11 @@ from memory_service.domain.vocabulary import Vocabulary
 from tests.retrieval.builders import DIMENSION, MODEL, NOW, head, memory_id, row, rows
 
 
-def turn(number: int, session: str = "s", minutes: int | None = 0, **changes: Any) -> MemoryHead:
+def turn(
+    number: int, session: str = "s", minutes: int | None = 0, process: str = CONVERSATION, **changes: Any
+) -> MemoryHead:
     said = None if minutes is None else NOW + timedelta(minutes=minutes)
-    origin = Provenance("k", session=session)
+    origin = Provenance("k", session=session, process=process)
     return head(number, f"turn {number}", said_at=said, provenance=origin, **{"revision": Revision(1), **changes})
 
 
@@ -42,11 +45,18 @@ def test_turns_of_one_time_stand_in_the_order_they_were_written() -> None:
     assert (before.tolist(), after.tolist()) == ([1, 2, -1], [-1, 0, 1])
 
 
+def test_turns_without_a_time_stand_where_they_were_recorded() -> None:
+    world = [turn(n, minutes=None, revision=Revision(n + 1)) for n in range(2)]
+    before, after = neighbour_places(snapshot_of(*world), np.arange(2))
+    assert (before.tolist(), after.tolist()) == ([-1, 0], [1, -1])
+
+
 def test_statements_and_distant_turns_have_no_neighbours() -> None:
     statement = Assertion("user", "role", "cook")
     for pair in (
         [turn(0), turn(1, assertion=statement)],
-        [turn(0), turn(1, minutes=None)],
+        [turn(0), turn(1, process="")],
+        [turn(0), turn(1, process="notes")],
         [turn(0), turn(1, minutes=31)],
         [turn(0, ""), turn(1, "")],
     ):

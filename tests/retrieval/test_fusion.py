@@ -74,12 +74,37 @@ def test_reciprocal_ranks_by_hand() -> None:
 
 def test_weighted_sum_by_hand() -> None:
     lists = CandidateLists(np.asarray([0.9, 0.5, 0.1]), np.asarray([0.0, 2.0, 1.0]))
-    assert relevance(lists, 3, Fusion()).tolist() == pytest.approx([0.5, 0.75, 0.25])
+    low = 1.5 / 6
+    dense = [1, (0.5 - low) / (0.9 - low), 0]
+    dense = [0.99 * d + 0.01 * (1 + c) / 2 for d, c in zip(dense, [0.9, 0.5, 0.1], strict=True)]
+    expected = [0.5 * d + 0.5 * lexical for d, lexical in zip(dense, [0, 1, 0.5], strict=True)]
+    assert relevance(lists, 3, Fusion()).tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_best_hit_that_is_weak_in_itself_counts_for_what_it_is() -> None:
+    weak = CandidateLists(np.asarray([0.2, 0.0, 0.0]), np.asarray([0.0, 2.0, 0.0]), bm25_strong=8.0)
+    low = 0.2 / 6
+    expected = [0.5 * (0.2 - low) / (0.4 - low), 0.5 * 2 / 8, 0]
+    assert relevance(weak, 3, Fusion()).tolist() == pytest.approx(expected, abs=0.006)
+
+
+def test_one_memory_alone_is_as_relevant_as_it_is_like_the_query() -> None:
+    found = [relevance(CandidateLists(np.asarray([cosine])), 1, Fusion())[0] for cosine in (-0.5, 0.0, 0.1, 0.3, 0.5)]
+    assert found[1] < 0.01
+    assert found[0] < found[1] < found[2] < found[3] < 0.9 < found[4]
+
+
+@given(st.lists(st.integers(-100, 100), min_size=2, max_size=30, unique=True))
+def test_the_order_of_cosines_is_kept_even_below_their_mean(hundredths: list[int]) -> None:
+    cosines = np.asarray(hundredths) / 100
+    fused = relevance(CandidateLists(cosines), len(cosines), Fusion())
+    assert np.argsort(fused).tolist() == np.argsort(cosines).tolist()
 
 
 def test_a_list_that_found_nothing_takes_no_share() -> None:
-    lists = CandidateLists(np.asarray([0.9, 0.1]), np.zeros(2), np.zeros(2))
-    assert relevance(lists, 2, Fusion()).tolist() == [1.0, 0.0]
+    cosines = np.asarray([0.9, 0.1])
+    lists = CandidateLists(cosines, np.zeros(2), np.zeros(2))
+    assert relevance(lists, 2, Fusion()).tolist() == relevance(CandidateLists(cosines), 2, Fusion()).tolist()
 
 
 def test_no_query_and_no_match() -> None:
@@ -93,10 +118,12 @@ def test_a_memory_waiting_for_its_vector_is_found_by_words() -> None:
 
 
 def test_neighbours_lend_relevance_without_overtaking() -> None:
-    around = {"before": np.asarray([-1, 0, -1]), "after": np.asarray([1, -1, -1])}
-    lists = CandidateLists(np.asarray([0.9, 0.2, 0.2]), **around)
+    before, after = np.asarray([-1, 0, -1]), np.asarray([1, -1, -1])
+    lists = CandidateLists(np.asarray([0.9, 0.2, 0.2]), before=before, after=after)
     first, next_to_it, far = relevance(lists, 3, Fusion(neighbour_weight=0.3)).tolist()
     assert first > next_to_it > far
     alone = CandidateLists(np.asarray([0.9, 0.2, 0.5]), before=np.full(3, -1), after=np.full(3, -1))
     assert relevance(alone, 3, Fusion()).tolist() == relevance(alone, 3, Fusion(neighbour_weight=0.0)).tolist()
-    assert relevance(lists, 3, Fusion(neighbour_weight=0.0)).tolist() == [1.0, 0.0, 0.0]
+    best, *rest = relevance(lists, 3, Fusion(neighbour_weight=0.0)).tolist()
+    assert best > 0.99
+    assert rest[0] == rest[1]

@@ -42,9 +42,9 @@ def ranked(
     profile: RankingProfile = DEFAULT_PROFILE,
     now: Any = NOW,
 ) -> tuple[list[int], list[Ranked]]:
-    """Places in `of` in the order of the answer, given each one's relevance (0 and 1 should be among them)."""
+    """Places in `of` in the order of the answer, given each one's relevance (1 should be among them)."""
     snapshot = snapshot_of(*of)
-    lists = CandidateLists(np.asarray(relevances, np.float64))
+    lists = CandidateLists(bm25=np.asarray(relevances, np.float64))
     result = rank(snapshot, np.arange(len(of)), lists, now=now, limit=limit, profile=profile)
     return [one.row for one in result], result
 

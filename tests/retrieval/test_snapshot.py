@@ -24,6 +24,7 @@ from memory_service.domain.retrieval.candidates import dense_list, lexical_list,
 from memory_service.domain.retrieval.dense import NO_VECTOR, cosines
 from memory_service.domain.retrieval.fusion import Fusion
 from memory_service.domain.retrieval.heads import decode_head, encode_head
+from memory_service.domain.retrieval.probe import asks
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from tests.retrieval.builders import (
     DIMENSION,
@@ -67,13 +68,18 @@ def by_id(snapshot: OwnerSnapshot, values: NDArray[np.float64]) -> dict[MemoryId
     return {id_: float(values[place]) for id_, place in snapshot.row_of.items()}
 
 
-def dot(fragment: Fragment, probe: NDArray[np.float32]) -> float:
-    assert fragment.vector is not None
-    return sum(float(a) * float(b) for a, b in zip(fragment.vector.astype(np.float16), probe, strict=True))
+def mean_of(fragments: Sequence[Fragment]) -> NDArray[np.float64] | None:
+    """By the definition: the mean direction of the fragments' vectors, as float16."""
+    vectors = [f.vector.astype(np.float16).astype(np.float64) for f in fragments if f.vector is not None]
+    if not vectors:
+        return None
+    total = np.asarray([math.fsum(values) for values in zip(*vectors, strict=True)])
+    mean = total / math.sqrt(math.fsum(total**2)) if len(vectors) > 1 else total
+    return mean.astype(np.float16).astype(np.float64)
 
 
 def check_is(snapshot: OwnerSnapshot, world: dict[MemoryId, SearchRow]) -> None:
-    """The snapshot searches exactly this world, against naive implementations."""
+    """The snapshot searches exactly this world, against naive implementations; what is kept up to date is exact."""
     assert len(snapshot) == len(world)
     assert {h.id: h for h in snapshot.memories()} == {id_: r.head for id_, r in world.items()}
     query = ["tea", "茶", "5432", "unheard", "tea"]
@@ -85,8 +91,11 @@ def check_is(snapshot: OwnerSnapshot, world: dict[MemoryId, SearchRow]) -> None:
     probe = random_unit(5)
     found = by_id(snapshot, cosines(snapshot, probe))
     for id_, r in world.items():
-        nearest = max((dot(f, probe) for f in r.fragments if f.vector is not None), default=NO_VECTOR)
-        assert found[id_] == pytest.approx(nearest, abs=2e-6)
+        mean = mean_of(r.fragments)
+        assert found[id_] == pytest.approx(NO_VECTOR if mean is None else math.fsum(mean * probe), abs=2e-6)
+    asking = [v for r in world.values() if asks(r.head.current.text) and (v := mean_of(r.fragments)) is not None]
+    assert snapshot.questions.count == len(asking)
+    assert snapshot.questions.total.tolist() == [int(sum(v[k] for v in asking) * 2**24) for k in range(DIMENSION)]
 
 
 @st.composite
@@ -262,7 +271,7 @@ def test_older_snapshots_answer_the_same_while_another_thread_extends() -> None:
     def answer() -> tuple[list[float], list[float], list[float]]:
         lexical = lexical_list(snapshot, rows_, query, Fusion())
         return (
-            lexical.tolist(),
+            lexical[0].tolist(),
             names_list(snapshot, rows_, query).tolist(),
             dense_list(snapshot, rows_, random_unit(7)).tolist(),
         )

@@ -15,7 +15,7 @@ from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 
 
 def dense_list(snapshot: OwnerSnapshot, rows: Ints, query: NDArray[np.float32]) -> Floats:
-    """Best cosine of each of `rows`, NO_VECTOR for those without vectors; shape (len(rows),).
+    """Cosine of each of `rows`, NO_VECTOR for those without a vector; shape (len(rows),).
 
     Args:
         query: unit vector of the snapshot's model, shape (dimension,).
@@ -27,8 +27,8 @@ def dense_list(snapshot: OwnerSnapshot, rows: Ints, query: NDArray[np.float32]) 
     return cosines(snapshot, query, wanted)[rows]
 
 
-def lexical_list(snapshot: OwnerSnapshot, rows: Ints, terms: Sequence[str], fusion: Fusion) -> Floats:
-    """BM25 of each of `rows`, 0 for no match; shape (len(rows),).
+def lexical_list(snapshot: OwnerSnapshot, rows: Ints, terms: Sequence[str], fusion: Fusion) -> tuple[Floats, float]:
+    """BM25 of each of `rows`, 0 for no match, shape (len(rows),); and what is much (`LexicalScores.strong`).
 
     Frequencies are over all live memories, not over `rows`: a filter does not make a word rarer.
     """
@@ -39,7 +39,7 @@ def lexical_list(snapshot: OwnerSnapshot, rows: Ints, terms: Sequence[str], fusi
         b=fusion.bm25_b,
         repeats=fusion.bm25_repeats,
     )
-    return snapshot.best_of_documents(found.scores)[rows]
+    return snapshot.best_of_documents(found.scores)[rows], found.strong
 
 
 def names_list(snapshot: OwnerSnapshot, rows: Ints, terms: Sequence[str], aliases: Aliases | None = None) -> Floats:

@@ -1,4 +1,4 @@
-"""Exact cosine similarity with every fragment (B6): no index, so nothing is missed."""
+"""Exact cosine similarity with every memory (B6): no index, so nothing is missed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.domain.retrieval.columns import Floats, Ints, Mask
+from memory_service.domain.retrieval.columns import Floats, Mask
 
 if TYPE_CHECKING:
     from memory_service.domain.retrieval.snapshot import OwnerSnapshot
@@ -16,13 +16,13 @@ NO_VECTOR: Final = -2.0
 """Stands for "no vector of this model": below every cosine."""
 
 GATHER_SHARE: Final = 0.2
-"""Below this share of wanted fragments, copying their vectors out is cheaper than multiplying all."""
+"""Below this share of wanted memories, copying their vectors out is cheaper than multiplying all."""
 
 _DECIMALS: Final = 6
 
 
 def cosines(snapshot: OwnerSnapshot, query: NDArray[np.float32], wanted: Mask | None = None) -> Floats:
-    """The best cosine of each row's fragments with `query`; NO_VECTOR for rows without vectors.
+    """The cosine of each row's vector with `query`; NO_VECTOR for rows without one.
 
     Args:
         query: unit vector of the snapshot's model, shape (dimension,).
@@ -32,31 +32,15 @@ def cosines(snapshot: OwnerSnapshot, query: NDArray[np.float32], wanted: Mask | 
         Shape (rows,), rounded to 6 decimals: what machines with other vector units agree on.
     """
     best = np.full(len(snapshot.live), NO_VECTOR)
-    rows, starts = snapshot.fragment_starts
-    if len(rows) == 0:
-        return best
-    matrix = snapshot.fragments["vector"]
-    places = _places_worth_gathering(snapshot, wanted)
-    if places is not None:
-        owners = snapshot.fragments["row"][places]
-        starts = np.flatnonzero(np.diff(owners, prepend=-1))
-        rows, matrix = owners[starts], matrix[places]
-        if len(rows) == 0:
-            return best
+    rows, matrix = snapshot.vectors["row"], snapshot.vectors["vector"]
+    if wanted is not None:
+        places = np.flatnonzero(wanted[rows])
+        if len(places) < GATHER_SHARE * len(rows):
+            rows, matrix = rows[places], matrix[places]
     # Row by row: as fast as BLAS's matrix-vector product on one thread, the same for a row whatever stands beside
     # it, and without BLAS's own threads, which wait milliseconds for each other on a busy machine.
-    similarity = np.vecdot(matrix, query)
-    if len(starts) < len(similarity):
-        similarity = np.maximum.reduceat(similarity, starts)
-    best[rows] = np.round(similarity.astype(np.float64), _DECIMALS)
+    best[rows] = np.round(np.vecdot(matrix, query).astype(np.float64), _DECIMALS)
     return best
-
-
-def _places_worth_gathering(snapshot: OwnerSnapshot, wanted: Mask | None) -> Ints | None:
-    if wanted is None:
-        return None
-    places = np.flatnonzero(wanted[snapshot.fragments["row"]])
-    return places if len(places) < GATHER_SHARE * len(snapshot.fragments) else None
 
 
 def unit(vector: NDArray[np.float32]) -> NDArray[np.float32] | None:

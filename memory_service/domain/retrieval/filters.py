@@ -14,6 +14,7 @@ import numpy as np
 from memory_service.domain.memory import CURRENT_STATUSES, Kind, MemoryHead, MemoryVersion, Tier, Visibility
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.columns import ABSENT, Column, Mask
+from memory_service.domain.retrieval.rows import KIND_CODE, SOURCE_CODE, STATUS_CODE, TIER_CODE
 from memory_service.domain.retrieval.times import microseconds
 
 if TYPE_CHECKING:
@@ -115,8 +116,6 @@ def current_rows(snapshot: OwnerSnapshot, now: datetime, *, valid_at: datetime |
 
     With `valid_at` a memory needs to hold at that time, events too, instead of being timely `now`.
     """
-    from memory_service.domain.retrieval.snapshot import STATUS_CODE, TIER_CODE
-
     mask = _coded(snapshot.rows["status"], [STATUS_CODE[status] for status in CURRENT_STATUSES])
     mask &= snapshot.rows["tier"] != TIER_CODE[Tier.ARCHIVE]
     mask &= timely_rows(snapshot, now) if valid_at is None else held_rows(snapshot, valid_at)
@@ -134,8 +133,6 @@ def held_rows(snapshot: OwnerSnapshot, at: datetime) -> Mask:
 
 def timely_rows(snapshot: OwnerSnapshot, now: datetime) -> Mask:
     """`is_timely` of every row, shape (rows,)."""
-    from memory_service.domain.retrieval.snapshot import KIND_CODE
-
     mask: Mask = held_rows(snapshot, now) | (snapshot.rows["kind"] == KIND_CODE[Kind.EVENT])
     return mask
 
@@ -173,8 +170,6 @@ def matching_rows(snapshot: OwnerSnapshot, where: MemoryFilter) -> Mask:
 
 
 def _keep_codes(snapshot: OwnerSnapshot, where: MemoryFilter, mask: Mask) -> None:
-    from memory_service.domain.retrieval.snapshot import KIND_CODE, SOURCE_CODE, STATUS_CODE, TIER_CODE
-
     _keep_coded(snapshot, "kind", where.kinds, KIND_CODE, mask)
     _keep_coded(snapshot, "status", where.statuses, STATUS_CODE, mask)
     _keep_coded(snapshot, "tier", where.tiers, TIER_CODE, mask)

@@ -1,9 +1,12 @@
 """From several lists of candidates to one relevance between 0 and 1.
 
 Two ways. Reciprocal rank fusion (P6; Cormack, Clarke and Büttcher 2009) sees only places: sum of
-weight / (k + rank) over the lists that know the memory. The weighted sum sees how much better a hit is than the
-rest: cosines stretched to 0..1 over the memories in question, BM25 and names as shares of their best. On the
-open sets the sum is the better one nearly everywhere: equal-weight ranks let a weak list drag a strong one down.
+weight / (k + rank) over the lists that know the memory. The gated sum sees how much better a hit is than the
+rest, and whether it is any good: the best of a list counts in full only when it is strong in itself. Cosines are
+stretched from the mean of the memories in question (0) to the best of them or `cosine_strong`, whichever is more
+(1); BM25 is a share of the best or of what four heavy terms of the query give, whichever is more, so that one
+accidental common word is worth little. On the open sets the sum is the better one everywhere: equal-weight ranks
+let a weak list drag a strong one down.
 """
 
 from __future__ import annotations
@@ -15,12 +18,14 @@ from typing import Final
 import numpy as np
 
 from memory_service.domain.retrieval.columns import ABSENT, Floats, Ints
+from memory_service.domain.retrieval.probe import QUESTION_SHARE, SKELETON_SHARE
 
 _DECIMALS: Final = 6
 _COSINE_MIN: Final = -1.5
 """Between the least cosine there is and NO_VECTOR."""
 _TINY: Final = float(np.finfo(np.float64).tiny)
-_EQUAL: Final = 1e-9
+_MEAN_PRIOR: Final = 3
+_TRACE: Final = 0.01
 
 
 class FusionMethod(StrEnum):
@@ -38,6 +43,8 @@ class Fusion:
         rrf_k: k of reciprocal rank fusion.
         dense_weight, lexical_weight, name_weight: of each list; 0 leaves a list out. A list that found nothing
             has no part in the sum.
+        skeleton_share, question_share: see `probe`; 0 leaves the query's vector as it is.
+        cosine_strong: see above.
         neighbour_weight: how much the more relevant of what was said just before and after in the same session
             counts beside a memory's own relevance; 0 turns it off. See `OwnerSnapshot.session_neighbours`.
         bm25_k1, bm25_b, bm25_repeats: see `lexical`.
@@ -48,6 +55,9 @@ class Fusion:
     dense_weight: float = 1.0
     lexical_weight: float = 1.0
     name_weight: float = 0.2
+    skeleton_share: float = SKELETON_SHARE
+    question_share: float = QUESTION_SHARE
+    cosine_strong: float = 0.4
     neighbour_weight: float = 0.3
     bm25_k1: float = 1.2
     bm25_b: float = 0.75
@@ -59,8 +69,9 @@ class CandidateLists:
     """What each list says of the same memories, each of shape (memories,); None for a list that did not run.
 
     Attributes:
-        cosine: best cosine, NO_VECTOR for memories without vectors.
+        cosine: NO_VECTOR for memories without a vector.
         bm25: 0 for no match.
+        bm25_strong: see `LexicalScores.strong`.
         names: weight of the names the query mentions, 0 for none.
         before, after: places (in these arrays) of the session's neighbours, -1 for none.
     """
@@ -70,6 +81,7 @@ class CandidateLists:
     names: Floats | None = None
     before: Ints | None = None
     after: Ints | None = None
+    bm25_strong: float = 0.0
 
     def taking_part(self, fusion: Fusion) -> list[tuple[Floats, float, float]]:
         """(scores, weight, least score that counts as found) of each list that ran, has weight and found."""
@@ -106,8 +118,12 @@ def relevance(lists: CandidateLists, count: int, fusion: Fusion) -> Floats:
         fused = reciprocal_ranks(lists, count, fusion) * (fusion.rrf_k + 1) / weights
     else:
         fused = np.zeros(count)
-        for scores, weight, least in parts:
-            fused += weight / weights * _share(scores, least)
+        for scores, weight, _ in parts:
+            if scores is lists.cosine:
+                share = _stretched(scores, fusion.cosine_strong)
+            else:
+                share = scores / max(float(scores.max()), lists.bm25_strong if scores is lists.bm25 else 0.0)
+            fused += weight / weights * share
     return np.round(_smoothed(fused, lists, fusion), _DECIMALS)
 
 
@@ -131,24 +147,21 @@ def ranks(scores: Floats, of: Floats | None = None) -> Ints:
     return result
 
 
-def _share(scores: Floats, least: float) -> Floats:
-    if least == _COSINE_MIN:
-        return _stretched(scores)
-    result: Floats = scores / float(scores.max())
-    return result
+def _stretched(cosine: Floats, strong: float) -> Floats:
+    """Cosines from 0 (their mean, and below) to 1 (the best of them, or `strong` if that is more).
 
-
-def _stretched(cosine: Floats) -> Floats:
-    """Cosines from 0 (the least of them) to 1 (the best).
-
-    Memories without vectors get the mean: they wait for theirs, which says nothing of them.
+    Memories without vectors get what the others get on average: they wait for theirs, which says nothing of them.
     """
     known = cosine >= _COSINE_MIN
     values = cosine[known]
-    low, high = float(values.min()), float(values.max())
-    if high - low < _EQUAL:
-        return np.ones(len(cosine))
-    values = (values - low) / (high - low)
+    # Of one memory alone the mean would be its own cosine; a few that are like nothing keep it apart.
+    low = float(values.sum()) / (len(values) + _MEAN_PRIOR)
+    high = max(float(values.max()), strong)
+    share = np.clip((values - low) / (high - low), 0.0, 1.0)
+    # A trace of the cosine itself keeps those below the mean in order.
+    values = (1 - _TRACE) * share + _TRACE * np.clip((values + 1) / 2, 0.0, 1.0)
+    if len(values) == len(cosine):
+        return values
     result = np.full(len(cosine), float(values.mean()))
     result[known] = values
     return result

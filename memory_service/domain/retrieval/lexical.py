@@ -20,6 +20,7 @@ from memory_service.domain.retrieval.columns import Column, Floats, GrowTable, I
 
 K1: Final = 1.5
 B: Final = 0.75
+STRONG_TERMS: Final = 4
 
 _TAIL_MIN: Final = 4_096
 _TAIL_SHARE: Final = 0.25
@@ -51,13 +52,14 @@ class _Inverted:
 
 @dataclass(frozen=True, slots=True)
 class LexicalScores:
-    """BM25 of every document (0 for no match), and the most that this query's terms could give.
+    """BM25 of every document (0 for no match), and what counts as much for this query.
 
-    `ideal` is the sum of weight * idf * (k1 + 1) over the query's terms, terms nobody uses included.
+    `strong` is the sum of weight * idf over the query's `STRONG_TERMS` heaviest terms, terms nobody uses included:
+    about what a document gets that has these once each.
     """
 
     scores: Floats
-    ideal: float
+    strong: float
 
 
 class LexicalIndex:
@@ -154,6 +156,11 @@ class LexicalIndex:
         )
         return index, np.asarray(ends, np.int64)
 
+    def frequency(self, term: str) -> int:
+        """How many live documents have the term."""
+        number = self.vocabulary.find(term)
+        return int(self.frequencies[number]) if 0 <= number < len(self.frequencies) else 0
+
     def idf(self, terms: Ints) -> Floats:
         """ln(1 + (N - df + 0.5) / (df + 0.5)) of known terms (never negative)."""
         frequency = self.frequencies[terms]
@@ -174,18 +181,18 @@ class LexicalIndex:
         numbers = np.fromiter(map(self.vocabulary.find, tally), np.int64, len(tally))
         # A term that only a younger snapshot knows is as unheard of here as one that nobody knows.
         known = (numbers >= 0) & (numbers < len(self.frequencies))
-        unseen = float(importance[~known].sum()) * float(np.log1p((self.live_count + 0.5) / 0.5))
+        unseen = importance[~known] * float(np.log1p((self.live_count + 0.5) / 0.5))
         numbers = numbers[known]
         weights = self.idf(numbers) * importance[known]
-        ideal = (k1 + 1) * (float(weights.sum()) + unseen)
+        strong = float(np.sort(np.concatenate([weights, unseen]))[-STRONG_TERMS:].sum())
         documents, counts, weight = self._matching(numbers, weights)
         if len(documents) == 0:
-            return LexicalScores(np.zeros(len(lengths)), ideal)
+            return LexicalScores(np.zeros(len(lengths)), strong)
         average = self.live_length / self.live_count if self.live_count else 1.0
         norm = k1 * (1 - b + b * lengths[documents] / (average or 1.0))
         parts = weight * counts * (k1 + 1) / (counts + norm)
         # Summing in another order moves the last bits; rounding keeps equal documents equal on all replicas.
-        return LexicalScores(np.round(np.bincount(documents, parts, minlength=len(lengths)), 9), ideal)
+        return LexicalScores(np.round(np.bincount(documents, parts, minlength=len(lengths)), 9), strong)
 
     def _matching(self, numbers: Ints, weights: Floats) -> tuple[Column, Column, Floats]:
         """Documents, term counts and term weights of every posting of these terms."""

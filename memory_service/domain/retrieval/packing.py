@@ -21,11 +21,13 @@ from memory_service.domain.memory import Kind, Source, Status, Tier
 from memory_service.domain.retrieval.columns import Column, GrowTable, Interner
 from memory_service.domain.retrieval.heads import HeadTable
 from memory_service.domain.retrieval.lexical import LexicalIndex
+from memory_service.domain.retrieval.probe import QuestionSum
+from memory_service.domain.retrieval.rows import ROW_COLUMNS
 from memory_service.domain.retrieval.slots import NameIndex
-from memory_service.domain.retrieval.snapshot import ROW_COLUMNS, OwnerSnapshot
+from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from memory_service.domain.vector_clock import VectorClock
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 3
 
 _MAGIC: Final = b"MSNP"
 _PREFIX: Final = struct.Struct(">4sH16sI")
@@ -40,8 +42,9 @@ def pack(snapshot: OwnerSnapshot) -> bytes:
         snapshot = snapshot.compacted()
     blob, ends = snapshot.heads.packed(range(len(snapshot.live)))
     arrays: dict[str, Column] = {f"rows.{name}": snapshot.rows[name] for name in ROW_COLUMNS}
-    arrays["fragments.row"] = snapshot.fragments["row"]
-    arrays["fragments.vector"] = snapshot.fragments["vector"].astype(np.float16)
+    arrays["vectors.row"] = snapshot.vectors["row"]
+    arrays["vectors.vector"] = snapshot.vectors["vector"].astype(np.float16)
+    arrays["questions"] = snapshot.questions.total
     tables = {"tags": snapshot.tags, "documents": snapshot.documents, "names": snapshot.names.terms}
     for name, table in tables.items():
         arrays |= {f"{name}.{column}": table[column] for column in table.names}
@@ -60,6 +63,7 @@ def pack(snapshot: OwnerSnapshot) -> bytes:
             "dimension": snapshot.dimension,
             "live_count": snapshot.lexical.live_count,
             "live_length": snapshot.lexical.live_length,
+            "questions": snapshot.questions.count,
             "enums": _ENUMS,
             "arrays": places,
         }
@@ -132,9 +136,9 @@ class _Arrays:
 
 
 def _assembled(header: Mapping[str, Any], arrays: _Arrays) -> OwnerSnapshot:
-    fragments = {
-        "row": arrays["fragments.row"],
-        "vector": arrays["fragments.vector"].astype(np.float32),
+    vectors = {
+        "row": arrays["vectors.row"],
+        "vector": arrays["vectors.vector"].astype(np.float32),
     }
     counters = {DeviceId(device): int(counter) for device, counter in header["clock"].items()}
     lexical = LexicalIndex.restored(
@@ -151,7 +155,7 @@ def _assembled(header: Mapping[str, Any], arrays: _Arrays) -> OwnerSnapshot:
         header["dimension"],
         {
             "rows": rows,
-            "fragments": GrowTable(fragments),
+            "vectors": GrowTable(vectors),
             "tags": arrays.table("tags"),
             "documents": arrays.table("documents"),
         },
@@ -160,6 +164,7 @@ def _assembled(header: Mapping[str, Any], arrays: _Arrays) -> OwnerSnapshot:
         arrays.strings("strings"),
         HeadTable([None] * len(rows), arrays["heads"].tobytes(), arrays["head_ends"]),
         arrays["live"],
+        QuestionSum(arrays["questions"], header["questions"]),
     )
 
 

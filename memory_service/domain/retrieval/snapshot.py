@@ -4,6 +4,9 @@ A snapshot never changes. `apply` gives a new one that shares its arrays with th
 them; memories that changed or left are masked out, and once a quarter of the rows is dead all is copied
 compactly. Vectors are held as float32 (NumPy has no fast float16 product) with float16 values, which is what
 the store keeps, so that a snapshot gives the same scores whether it was built, extended or unpacked.
+
+A memory has one vector: the mean of its fragments', scaled to length 1. On long texts that finds as much as the
+vector of the whole text, and four points more than the best fragment's (docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -12,14 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Final
-from uuid import UUID
+from typing import Final
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from memory_service.domain.ids import MemoryId, Revision
-from memory_service.domain.memory import Kind, MemoryHead, Source, Status, Tier, Visibility
+from memory_service.domain.memory import MemoryHead
 from memory_service.domain.records import Fragment, SearchRow, SearchRows
 from memory_service.domain.retrieval.columns import (
     ABSENT,
@@ -29,59 +31,21 @@ from memory_service.domain.retrieval.columns import (
     Interner,
     Ints,
     Mask,
-    optional,
 )
-from memory_service.domain.retrieval.heads import HeadTable, object_nbytes
+from memory_service.domain.retrieval.heads import HeadTable
 from memory_service.domain.retrieval.lexical import LexicalIndex
+from memory_service.domain.retrieval.probe import QuestionSum, asks
+from memory_service.domain.retrieval.rows import ROW_COLUMNS, STRING_COLUMNS, row_columns, row_ids
 from memory_service.domain.retrieval.slots import NAME_FIELDS, NameIndex
-from memory_service.domain.retrieval.times import (
-    NEVER_AFTER,
-    NEVER_BEFORE,
-    microseconds,
-    optional_microseconds,
-)
+from memory_service.domain.retrieval.times import microseconds
 from memory_service.domain.vector_clock import VectorClock
 
-KIND_CODE: Final = {kind: code for code, kind in enumerate(Kind)}
-STATUS_CODE: Final = {status: code for code, status in enumerate(Status)}
-TIER_CODE: Final = {tier: code for code, tier in enumerate(Tier)}
-SOURCE_CODE: Final = {source: code for code, source in enumerate(Source)}
-
-STRING_COLUMNS: Final = ("topic", "slot", "subject", "predicate", "agent", "device", "session")
-ROW_COLUMNS: Final[Mapping[str, DTypeLike]] = {
-    "id_high": np.uint64,
-    "id_low": np.uint64,
-    "kind": np.int8,
-    "status": np.int8,
-    "tier": np.int8,
-    "source": np.int8,
-    "private": np.bool_,
-    "pinned": np.bool_,
-    "confidence": np.float64,
-    "importance": np.float64,
-    "access_count": np.int64,
-    "adopted_count": np.int64,
-    "accessed_at": np.int64,
-    "confirmed_at": np.int64,
-    "recorded_at": np.int64,
-    "created_at": np.int64,
-    "said_at": np.int64,
-    "said": np.bool_,
-    "revision": np.int64,
-    "valid_from": np.int64,
-    "valid_to": np.int64,
-    "expires_at": np.int64,
-    **dict.fromkeys(STRING_COLUMNS, np.int32),
-    "head_bytes": np.int32,
-    "documents_end": np.int64,
-}
-"""Columns of a memory. Times in microseconds (see `times`), strings as numbers of the string table."""
-
-_MASK_64: Final = 2**64 - 1
 _DEAD_MIN: Final = 32
 _DEAD_SHARE: Final = 0.25
 _ID_ENTRY_BYTES: Final = 200
 _TURN_GAP_MICROSECONDS: Final = 30 * 60 * 1_000_000
+_TINY_LENGTH: Final = 1e-3
+_KEPT: Final = ("row_of", "dead_count", "document_starts", "session_neighbours")
 
 
 class OwnerSnapshot:
@@ -92,8 +56,9 @@ class OwnerSnapshot:
         model_id, dimension: of the vectors; vectors of another model must not be compared with them.
         rows: the columns in `ROW_COLUMNS`.
         documents: what BM25 counts: columns `row` (ascending), `length` (in terms), `postings_end`.
-        fragments: columns `row` (ascending) and `vector` (float32, shape (fragments, dimension)), only of
-            fragments that have a vector of the model.
+        vectors: columns `row` (ascending) and `vector` (float32, shape (memories, dimension)), only of
+            memories that have a vector of the model.
+        questions: the vectors of live memories that ask something.
         tags: columns `row` and `tag`.
         strings: the strings that the string columns and tags number.
         live: shape (rows,).
@@ -111,12 +76,14 @@ class OwnerSnapshot:
         strings: Interner,
         heads: HeadTable,
         live: Mask,
+        questions: QuestionSum,
     ) -> None:
         self.revision, self.clock, self.model_id, self.dimension = revision, clock, model_id, dimension
-        self.rows, self.fragments, self.tags = tables["rows"], tables["fragments"], tables["tags"]
+        self.rows, self.vectors, self.tags = tables["rows"], tables["vectors"], tables["tags"]
         self.documents = tables["documents"]
         self.lexical, self.names, self.strings, self.heads, self.live = lexical, names, strings, heads, live
         self.live.flags.writeable = False
+        self.questions = questions
 
     @classmethod
     def build(cls, rows: SearchRows, model_id: str, dimension: int) -> OwnerSnapshot:
@@ -133,7 +100,7 @@ class OwnerSnapshot:
     def _empty(cls, revision: Revision, clock: VectorClock, model_id: str, dimension: int) -> OwnerSnapshot:
         tables = {
             "rows": GrowTable({name: np.zeros(0, dtype) for name, dtype in ROW_COLUMNS.items()}),
-            "fragments": GrowTable({"row": np.zeros(0, np.int32), "vector": np.zeros((0, dimension), np.float32)}),
+            "vectors": GrowTable({"row": np.zeros(0, np.int32), "vector": np.zeros((0, dimension), np.float32)}),
             "tags": GrowTable({"row": np.zeros(0, np.int32), "tag": np.zeros(0, np.int32)}),
             "documents": GrowTable(
                 {
@@ -154,6 +121,7 @@ class OwnerSnapshot:
             Interner(),
             HeadTable(()),
             np.zeros(0, np.bool_),
+            QuestionSum.empty(dimension),
         )
 
     def apply(self, delta: SearchRows) -> OwnerSnapshot:
@@ -175,7 +143,7 @@ class OwnerSnapshot:
     def _appended(self, delta: SearchRows, dead: Sequence[int]) -> OwnerSnapshot:
         first = len(self.rows)
         heads = [row.head for row in delta.rows]
-        columns = _row_columns(heads, self.strings)
+        columns = row_columns(heads, self.strings)
         pieces = [len(row.fragments) for row in delta.rows]
         columns["documents_end"] = len(self.documents) + np.cumsum(pieces, dtype=np.int64)
         lexical, documents = self._with_documents(delta.rows, first, dead)
@@ -185,6 +153,7 @@ class OwnerSnapshot:
         live = np.ones(first + len(heads), np.bool_)
         live[:first] = self.live
         live[list(dead)] = False
+        vectors = self._vector_columns(delta.rows, first)
         snapshot = OwnerSnapshot(
             delta.revision,
             delta.clock,
@@ -192,7 +161,7 @@ class OwnerSnapshot:
             self.dimension,
             {
                 "rows": self.rows.extended(columns),
-                "fragments": self.fragments.extended(self._fragment_columns(delta.rows, first)),
+                "vectors": self.vectors.extended(vectors),
                 "tags": self.tags.extended({"row": tag_columns[:, 0], "tag": tag_columns[:, 1]}),
                 "documents": documents,
             },
@@ -201,6 +170,7 @@ class OwnerSnapshot:
             self.strings,
             self.heads.extended(heads, dead),
             live,
+            self.questions.changed(_asking(vectors, heads, first), self._asking_vectors(dead)),
         )
         row_of = dict(self.row_of)
         for id_ in delta.removed:
@@ -229,24 +199,33 @@ class OwnerSnapshot:
         ends = self.rows["documents_end"]
         return range(int(ends[row - 1]) if row else 0, int(ends[row]))
 
-    def _fragment_columns(self, rows: Sequence[SearchRow], first: int) -> dict[str, Column]:
+    def _vector_columns(self, rows: Sequence[SearchRow], first: int) -> dict[str, Column]:
         owners: list[int] = []
-        vectors: list[NDArray[np.float32]] = []
+        vectors: list[NDArray[np.float16]] = []
         for number, row in enumerate(rows, first):
             found = [vector for f in row.fragments if (vector := self._vector_of(f)) is not None]
-            owners.extend([number] * len(found))
-            vectors.extend(found)
+            if found:
+                owners.append(number)
+                vectors.append(_mean_vector(found))
         if not vectors:
             return {"row": np.zeros(0, np.int32), "vector": np.zeros((0, self.dimension), np.float32)}
-        matrix = np.stack(vectors).astype(np.float16).astype(np.float32)
-        return {"row": np.asarray(owners, np.int32), "vector": matrix}
+        return {"row": np.asarray(owners, np.int32), "vector": np.stack(vectors).astype(np.float32)}
 
-    def _vector_of(self, fragment: Fragment) -> NDArray[np.float32] | None:
+    def _asking_vectors(self, rows: Sequence[int]) -> NDArray[np.float32]:
+        """The vectors of those of the live `rows` that ask something and have one."""
+        owners = self.vectors["row"]
+        asking = np.asarray([row for row in rows if asks(self.heads[row].current.text)], np.int64)
+        places = np.searchsorted(owners, asking)
+        has_one = np.searchsorted(owners, asking, side="right") > places
+        found: NDArray[np.float32] = self.vectors["vector"][places[has_one]]
+        return found
+
+    def _vector_of(self, fragment: Fragment) -> NDArray[np.float16] | None:
         if fragment.vector is None or fragment.model_id != self.model_id:
             return None
         if fragment.vector.shape != (self.dimension,):
             raise ValueError(f"a vector of {self.model_id} has shape {fragment.vector.shape}")
-        return fragment.vector
+        return fragment.vector.astype(np.float16)
 
     def with_usage(self, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> OwnerSnapshot:
         """This snapshot after these accesses (how many, when last), counted as the store counts them.
@@ -269,8 +248,8 @@ class OwnerSnapshot:
         return self._with(rows=rows, heads=self.heads.replaced(heads))
 
     def _with(self, *, rows: GrowTable, heads: HeadTable) -> OwnerSnapshot:
-        tables = {"rows": rows, "fragments": self.fragments, "tags": self.tags, "documents": self.documents}
-        return OwnerSnapshot(
+        tables = {"rows": rows, "vectors": self.vectors, "tags": self.tags, "documents": self.documents}
+        changed = OwnerSnapshot(
             self.revision,
             self.clock,
             self.model_id,
@@ -281,7 +260,11 @@ class OwnerSnapshot:
             self.strings,
             heads,
             self.live,
+            self.questions,
         )
+        # Whatever was computed of columns that stay as they are still holds.
+        changed.__dict__.update({name: self.__dict__[name] for name in _KEPT if name in self.__dict__})
+        return changed
 
     def compacted(self) -> OwnerSnapshot:
         """The same memories without dead rows, and without any string or term that only they used."""
@@ -292,7 +275,7 @@ class OwnerSnapshot:
         columns = {name: self.rows[name][kept] for name in self.rows.names}
         columns["documents_end"] = np.cumsum(np.diff(self.rows["documents_end"], prepend=0)[kept])
         tags = self.tags.taken(self.live[self.tags["row"]])
-        fragments = self.fragments.taken(self.live[self.fragments["row"]])
+        vectors = self.vectors.taken(self.live[self.vectors["row"]])
         used = np.unique(np.concatenate([tags["tag"], *(columns[name] for name in STRING_COLUMNS)]))
         used = used[used != ABSENT]
         numbers = np.full(len(self.strings) + 1, ABSENT, np.int32)
@@ -309,7 +292,7 @@ class OwnerSnapshot:
             self.dimension,
             {
                 "rows": GrowTable(columns),
-                "fragments": _renumbered(fragments, places),
+                "vectors": _renumbered(vectors, places),
                 "tags": _renumbered(tags, places),
                 "documents": documents,
             },
@@ -318,6 +301,7 @@ class OwnerSnapshot:
             strings,
             self.heads.taken(kept.tolist()),
             np.ones(len(kept), np.bool_),
+            self.questions,
         )
 
     def _compacted_documents(self, places: Ints) -> tuple[LexicalIndex, GrowTable]:
@@ -368,13 +352,6 @@ class OwnerSnapshot:
         return (self.heads[row] for row in np.flatnonzero(self.live).tolist())
 
     @cached_property
-    def fragment_starts(self) -> tuple[Ints, Ints]:
-        """Rows that have vectors, ascending, and where in the matrix each one's fragments begin."""
-        owners = self.fragments["row"]
-        starts = np.flatnonzero(np.diff(owners, prepend=-1))
-        return owners[starts].astype(np.int64), starts
-
-    @cached_property
     def document_starts(self) -> tuple[Ints, Ints]:
         """Rows that have documents, ascending, and where each one's documents begin."""
         owners = self.documents["row"]
@@ -399,13 +376,12 @@ class OwnerSnapshot:
     def session_neighbours(self) -> tuple[Ints, Ints]:
         """The rows said just before and just after each row in its session, ABSENT for none; shape (rows,).
 
-        Only what was said at a known time, and in words (without a predicate), has neighbours: turns of one
-        conversation, at most half an hour apart. Statements drawn from conversations stand for themselves.
+        Only turns of one conversation, at most half an hour apart, have neighbours: memories that their writer
+        marked as such (`rows.is_turn`). Statements drawn from conversations stand for themselves.
         """
         before = np.full(len(self.live), ABSENT, np.int64)
         after = np.full(len(self.live), ABSENT, np.int64)
-        spoken = self.rows["said"] & (self.rows["session"] != ABSENT) & (self.rows["predicate"] == ABSENT)
-        rows = np.flatnonzero(self.live & spoken)
+        rows = np.flatnonzero(self.live & self.rows["turn"])
         keys = ("id_low", "id_high", "revision", "created_at", "said_at", "session")
         rows = rows[np.lexsort([self.rows[key][rows] for key in keys])]
         sessions, times = self.rows["session"][rows], self.rows["said_at"][rows]
@@ -420,65 +396,30 @@ class OwnerSnapshot:
 
         Heads that are still packed count as both bytes and objects, since recalls will make objects of them.
         """
-        tables = (self.rows, self.fragments, self.tags, self.documents)
+        tables = (self.rows, self.vectors, self.tags, self.documents)
         arrays = sum(table.nbytes for table in tables) + self.live.nbytes
         objects = int(self.rows["head_bytes"][self.live].sum()) + self.heads.packed_nbytes
         index = self.lexical.nbytes + self.names.nbytes + self.strings.nbytes
-        return arrays + objects + index + _ID_ENTRY_BYTES * len(self)
+        return arrays + objects + index + self.questions.total.nbytes + _ID_ENTRY_BYTES * len(self)
+
+
+def _mean_vector(vectors: Sequence[NDArray[np.float16]]) -> NDArray[np.float16]:
+    """The mean direction of a memory's fragments; the first one's when they cancel out."""
+    if len(vectors) > 1:
+        total = np.sum(np.stack(vectors).astype(np.float64), axis=0)
+        length = float(np.sqrt(total @ total))
+        if length > _TINY_LENGTH:
+            mean: NDArray[np.float16] = (total / length).astype(np.float16)
+            return mean
+    return vectors[0]
+
+
+def _asking(vectors: Mapping[str, Column], heads: Sequence[MemoryHead], first: int) -> NDArray[np.float32]:
+    """Those of the new vectors whose memories ask something; `heads` are rows first, first + 1 …"""
+    wanted = [place for place, row in enumerate(vectors["row"].tolist()) if asks(heads[row - first].current.text)]
+    found: NDArray[np.float32] = vectors["vector"][wanted]
+    return found
 
 
 def _renumbered(table: GrowTable, places: Ints) -> GrowTable:
     return table.replaced("row", places[table["row"]].astype(np.int32))
-
-
-def row_ids(rows: GrowTable, numbers: NDArray[np.int64]) -> Iterable[Any]:
-    """The memory ids of these rows."""
-    high, low = rows["id_high"][numbers].tolist(), rows["id_low"][numbers].tolist()
-    return (UUID(int=(h << 64) | lo) for h, lo in zip(high, low, strict=True))
-
-
-def _row_columns(heads: Sequence[MemoryHead], strings: Interner) -> dict[str, Column]:
-    """The columns of these heads, apart from `documents_end`."""
-    values = [_row_values(head, strings) for head in heads]
-    names = [name for name in ROW_COLUMNS if name != "documents_end"]
-    by_column = zip(*values, strict=True) if values else [()] * len(names)
-    return {name: np.asarray(column, ROW_COLUMNS[name]) for name, column in zip(names, by_column, strict=True)}
-
-
-def _row_values(head: MemoryHead, strings: Interner) -> tuple[Any, ...]:
-    """In the order of `ROW_COLUMNS`."""
-    v, use = head.current, head.usage
-    recorded = microseconds(v.recorded_at)
-    claim = v.assertion
-    return (
-        v.id.int >> 64,
-        v.id.int & _MASK_64,
-        KIND_CODE[v.kind],
-        STATUS_CODE[v.status],
-        TIER_CODE[v.tier],
-        SOURCE_CODE[v.source],
-        v.visibility is Visibility.PRIVATE,
-        v.pinned,
-        v.confidence,
-        v.importance,
-        use.access_count,
-        use.adopted_count,
-        optional_microseconds(use.last_access_at, NEVER_BEFORE),
-        optional_microseconds(use.last_confirmed_at, NEVER_BEFORE),
-        recorded,
-        optional_microseconds(head.created_at, recorded),
-        optional_microseconds(v.said_at, recorded),
-        v.said_at is not None,
-        v.revision,
-        optional_microseconds(v.valid_from, NEVER_BEFORE),
-        optional_microseconds(v.valid_to, NEVER_AFTER),
-        optional_microseconds(v.expires_at, NEVER_AFTER),
-        optional(v.topic, strings),
-        optional(v.slot, strings),
-        optional(claim.subject if claim else "", strings),
-        optional(claim.predicate if claim else "", strings),
-        optional(v.provenance.agent, strings),
-        optional(v.provenance.device, strings),
-        optional(v.provenance.session, strings),
-        object_nbytes(head),
-    )
