@@ -31,8 +31,10 @@ from memory_service.app.service import Changes
 from memory_service.app.tokens import Tokens
 from memory_service.app.write import Write
 from memory_service.config import Settings
+from memory_service.domain.decay import DecayPolicy
 from memory_service.domain.errors import MemoryServiceError
 from memory_service.domain.parameters import Parameters
+from memory_service.domain.ranking import profiles_with
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
@@ -134,7 +136,7 @@ async def build_application(
     )
     drops = CacheDrops(l1)
     tokens = Tokens(await backend.keys.secret("tokens"))
-    accesses = AccessRecorder(store, telemetry)
+    accesses = AccessRecorder(store, telemetry, on_write=l1.storing_accesses)
     queries = CachedQueryEmbedder(embedder, cache, telemetry)
     recall = Recall(
         snapshots=l1,
@@ -144,6 +146,7 @@ async def build_application(
         clock=clock,
         telemetry=telemetry,
         aliases=Aliases(vocabulary),
+        profiles=profiles_with(DecayPolicy.of(vocabulary)),
     )
     cases = UseCases(
         write=Write(changes),

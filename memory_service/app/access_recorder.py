@@ -25,7 +25,8 @@ class AccessRecorder:
 
     Args:
         entries_max: most (owner, memory) pairs held; accesses beyond are dropped and counted.
-        on_written: told what has just been written, so that this process's snapshots can follow.
+        on_write: told the owner before each write; what it returns is told the accesses once they are written, so
+            that this process's snapshots can follow.
     """
 
     def __init__(
@@ -34,10 +35,10 @@ class AccessRecorder:
         telemetry: Telemetry,
         *,
         entries_max: int = _ENTRIES_MAX,
-        on_written: Callable[[OwnerKey, Accesses], None] | None = None,
+        on_write: Callable[[OwnerKey], Callable[[Accesses], None]] | None = None,
     ) -> None:
         self._store, self._telemetry = store, telemetry
-        self._entries_max, self._on_written = entries_max, on_written
+        self._entries_max, self._on_write = entries_max, on_write
         self._waiting: dict[OwnerKey, dict[MemoryId, tuple[int, datetime]]] = {}
         self._entries = 0
         self._flushing = asyncio.Lock()
@@ -89,14 +90,15 @@ class AccessRecorder:
             return failed
 
     async def _write(self, owner: OwnerKey, accesses: Accesses) -> bool:
+        written = None if self._on_write is None else self._on_write(owner)
         try:
             await self._store.record_access(owner, accesses)
         except MemoryServiceError as error:
             self._telemetry.count("access_flush_failures_total", reason=error.reason.value)
             self._put_back(owner, accesses)
             return False
-        if self._on_written is not None:
-            self._on_written(owner, accesses)
+        if written is not None:
+            written(accesses)
         return True
 
     def _put_back(self, owner: OwnerKey, accesses: Accesses) -> None:

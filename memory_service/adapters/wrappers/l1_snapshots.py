@@ -20,12 +20,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from memory_service.adapters.wrappers.news_exchange import NEVER, NewsExchange
 from memory_service.adapters.wrappers.store_snapshots import compacted, require, updated
 from memory_service.domain.errors import Reason, Unavailable
-from memory_service.domain.ids import OwnerKey, Revision
+from memory_service.domain.ids import MemoryId, OwnerKey, Revision
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from memory_service.ports.clock import Clock
 from memory_service.ports.embedder import EmbeddingModel
@@ -42,6 +44,7 @@ from memory_service.ports.telemetry import Telemetry
 ENTRY_BYTES = 1024
 """Charged for an entry beside its snapshot, so that any number of empty owners is bounded too."""
 
+_Accesses = Mapping[MemoryId, tuple[int, datetime]]
 _NEWEST = Requirement(Freshness.FULLY_CONSISTENT)
 
 
@@ -66,9 +69,13 @@ class L1Settings:
 
 @dataclass(slots=True, eq=False)
 class _Flight:
-    """One read under way. `number` and `began_at` tell when its reading began; 0 before."""
+    """One read under way. `number` and `began_at` tell when its reading began; 0 before.
+
+    `used` are the accesses stored meanwhile, each with the snapshot held before.
+    """
 
     task: asyncio.Task[OwnerSnapshot] | None = None
+    used: list[tuple[OwnerSnapshot, _Accesses]] = field(default_factory=list)
     number: int = 0
     began_at: float = NEVER
 
@@ -267,6 +274,8 @@ class L1Snapshots:
                 entry.floor = snapshot.revision
             if snapshot.revision >= entry.floor:
                 entry.verified_at, entry.epoch = flight.began_at, epoch
+                for seen, accesses in flight.used:
+                    snapshot = snapshot.with_usage(accesses, seen=seen)
                 self._hold(entry, snapshot)
             return snapshot
         except BaseException:
@@ -329,6 +338,27 @@ class L1Snapshots:
         entry = self._entries.pop(owner)
         del self._owners_by_id[str(owner.id)]
         self._nbytes -= entry.nbytes
+
+    def storing_accesses(self, owner: OwnerKey) -> Callable[[_Accesses], None]:
+        """Told before accesses of `owner` are stored; what it returns is told them once they are.
+
+        The snapshot held follows, though accesses make no revision. Only what was read before the storing began
+        is counted up, so nothing is counted twice; what was read meanwhile may lack these accesses until it is
+        read again.
+        """
+        entry = self._entries.get(owner)
+        seen = None if entry is None else entry.snapshot
+
+        def stored(accesses: _Accesses) -> None:
+            entry = self._entries.get(owner)
+            if entry is None or seen is None:
+                return
+            if entry.flight is not None:
+                entry.flight.used.append((seen, accesses))
+            if entry.snapshot is not None:
+                self._hold(entry, entry.snapshot.with_usage(accesses, seen=seen))
+
+        return stored
 
     # News --------------------------------------------------------------------------------------------------
 

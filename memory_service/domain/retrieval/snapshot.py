@@ -227,12 +227,22 @@ class OwnerSnapshot:
             raise ValueError(f"a vector of {self.model_id} has shape {fragment.vector.shape}")
         return fragment.vector.astype(np.float16)
 
-    def with_usage(self, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> OwnerSnapshot:
+    def with_usage(
+        self, accesses: Mapping[MemoryId, tuple[int, datetime]], *, seen: OwnerSnapshot | None = None
+    ) -> OwnerSnapshot:
         """This snapshot after these accesses (how many, when last), counted as the store counts them.
 
         Accesses do not raise the revision, so no delta brings them; unknown ids are passed over.
+
+        Args:
+            seen: a snapshot from before the accesses were stored. What this one read since may have them already:
+                only memories that still are, and are used, as they were then get theirs.
         """
-        known = [(self.row_of[id_], times, at) for id_, (times, at) in accesses.items() if id_ in self.row_of]
+        known = [
+            (self.row_of[id_], times, at)
+            for id_, (times, at) in accesses.items()
+            if id_ in self.row_of and (seen is None or self._untouched(id_, seen))
+        ]
         if not known:
             return self
         counts, last = np.array(self.rows["access_count"]), np.array(self.rows["accessed_at"])
@@ -246,6 +256,12 @@ class OwnerSnapshot:
             heads.append((row, replace(head, usage=usage)))
         rows = self.rows.replaced("access_count", counts).replaced("accessed_at", last)
         return self._with(rows=rows, heads=self.heads.replaced(heads))
+
+    def _untouched(self, id_: MemoryId, since: OwnerSnapshot) -> bool:
+        here, there = self.row_of[id_], since.row_of.get(id_)
+        return there is not None and all(
+            self.rows[name][here] == since.rows[name][there] for name in ("revision", "access_count")
+        )
 
     def _with(self, *, rows: GrowTable, heads: HeadTable) -> OwnerSnapshot:
         tables = {"rows": rows, "vectors": self.vectors, "tags": self.tags, "documents": self.documents}
