@@ -28,7 +28,7 @@ ENGLISH_STOP: Final = _words(
 )
 
 CHINESE_STOP_CHARS: Final = frozenset(
-    "的了吗呢吧啊呀嘛哦哈嗯着之与及而且并或但就也都还又很太把被让给从到对在是有和跟这那哪个们我你您他她它"
+    "的了是在吗呢啊呀吧嘛么我你他她它们有和与也都就不很这那个一什怎哪谁多少几要会能可以还没去说着过得地把被让给对从到为里上下中"
 )
 
 CHINESE_STOP_WORDS: Final = _words(
