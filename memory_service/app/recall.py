@@ -398,7 +398,7 @@ def _reasons(head: MemoryHead, ranked: Ranked) -> Iterator[str]:
         yield f"has a place kept for long-term {head.current.kind.value.replace('_', ' ')} memories"
     if head.usage.access_count:
         yield f"used {head.usage.access_count} times before"
-    if score.freshness >= _FRESH:
+    if score.strength >= _FRESH:
         yield "recent"
     if head.current.status is Status.CONTESTED:
         yield "contested"

@@ -1,10 +1,11 @@
 """From relevance to the order of an answer: named profiles, explained scores, places by kind (E12, E16, P7).
 
 The default profile is E12's sum: 0.5 semantic + 0.3 freshness + 0.2 importance, importance being
-min(1, log1p(accesses) / 5). Only the most relevant 2 x limit memories are scored at all (C7): age and use order
-what is relevant, they never bring in what is not. The long-term bonus (E16) is multiplied by the semantic part:
-a long-term memory counts 30% more relevant than a candidate of the same wording, and an irrelevant one gains
-nothing, however settled it is. (As a flat +0.15 it would outweigh a semantic lead of 0.30.)
+min(1, log1p(accesses) / 5), and freshness moving between a floor and 1 (`RankingProfile.freshness_floor`). Only the
+most relevant 2 x limit memories are scored at all (C7): age and use order what is relevant, they never bring in what
+is not. The long-term bonus (E16) is multiplied by the semantic part: a long-term memory counts 30% more relevant than
+a candidate of the same wording, and an irrelevant one gains nothing, however settled it is. (As a flat +0.15 it would
+outweigh a semantic lead of 0.30.)
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ class RankingProfile:
 
     Attributes:
         combination: SUM: E12 plus the tier bonus. PRODUCT: P7, fused x decay x confidence x support.
+        freshness_floor: the freshness of what has faded entirely, in answers to a query (SUM only): freshness =
+            floor + (1 - floor) * strength. Strength differs by kind and by use far more than relevance does:
+            without a floor a recent memory that is hardly about the question stands before an old one that
+            answers it, and R@10 on locomo falls by 3 to 15 points. With it, freshness decides between memories of
+            nearly equal relevance (0.03 apart at most).
         tier_bonus: what a long-term memory gets on top, times its semantic part (SUM only).
         over_fetch: how many times the limit is scored.
         caller_importance: the writer's own importance counts where it is more than what use has given.
@@ -78,6 +84,7 @@ class RankingProfile:
     semantic_weight: float = 0.5
     freshness_weight: float = 0.3
     importance_weight: float = 0.2
+    freshness_floor: float = 0.95
     tier_bonus: float = 0.15
     over_fetch: int = 2
     caller_importance: bool = False
@@ -116,6 +123,7 @@ class ScoreBreakdown:
         cosine_rank, bm25_rank, names_rank: its place in each list among all that the filter lets through.
         rrf: the reciprocal ranks summed, whatever the fusion in force.
         semantic: relevance 0..1 as fused; 1 for all when there was no query.
+        strength: `DecayPolicy.strength`; freshness: what counts of it, see `RankingProfile.freshness_floor`.
         tier_bonus: as added, i.e. after multiplication with `semantic`.
     """
 
@@ -127,6 +135,7 @@ class ScoreBreakdown:
     names_rank: int | None
     rrf: float
     semantic: float
+    strength: float
     freshness: float
     importance: float
     confidence: float
@@ -149,6 +158,7 @@ class _Parts:
     """The parts of the scores of some rows, each of shape (rows,)."""
 
     semantic: Floats
+    strength: Floats
     freshness: Floats
     importance: Floats
     confidence: Floats
@@ -178,7 +188,9 @@ def rank(
     """
     semantic = relevance(lists, len(rows), profile.fusion)
     pool = _most_relevant(semantic, limit * profile.over_fetch)
-    parts = _score(snapshot, rows[pool], semantic[pool], now, profile)
+    # Without a query nothing but freshness and importance tells memories apart, so both count in full.
+    floor = profile.freshness_floor if lists.asked else 0.0
+    parts = _score(snapshot, rows[pool], semantic[pool], now, profile, floor)
     order = _ordered(snapshot, rows[pool], parts.final)
     chosen, reserved = _with_quotas(snapshot, rows[pool], parts, order, limit, profile.quotas)
     places = pool[chosen]
@@ -197,8 +209,10 @@ def _most_relevant(semantic: Floats, count: int) -> Ints:
     return np.flatnonzero(semantic >= least)
 
 
-def _score(snapshot: OwnerSnapshot, rows: Ints, semantic: Floats, now: datetime, profile: RankingProfile) -> _Parts:
-    freshness = freshness_of(snapshot, rows, now, profile.decay)
+def _score(
+    snapshot: OwnerSnapshot, rows: Ints, semantic: Floats, now: datetime, profile: RankingProfile, floor: float
+) -> _Parts:
+    strength = strength_of(snapshot, rows, now, profile.decay)
     importance = np.minimum(1.0, np.log1p(snapshot.rows["access_count"][rows]) / _IMPORTANCE_SCALE)
     if profile.caller_importance:
         importance = np.maximum(importance, snapshot.rows["importance"][rows])
@@ -206,8 +220,10 @@ def _score(snapshot: OwnerSnapshot, rows: Ints, semantic: Floats, now: datetime,
     support = 1.0 + _SUPPORT_SHARE * np.log1p(snapshot.rows["adopted_count"][rows])
     if profile.combination is Combination.PRODUCT:
         bonus = np.zeros(len(rows))
+        freshness = strength
         final = semantic * freshness * confidence * support
     else:
+        freshness = floor + (1 - floor) * strength
         bonus = profile.tier_bonus * semantic * (snapshot.rows["tier"][rows] == TIER_CODE[Tier.LONG_TERM])
         final = (
             profile.semantic_weight * semantic
@@ -215,10 +231,10 @@ def _score(snapshot: OwnerSnapshot, rows: Ints, semantic: Floats, now: datetime,
             + profile.importance_weight * importance
             + bonus
         )
-    return _Parts(semantic, freshness, importance, confidence, support, bonus, np.round(final, _DECIMALS))
+    return _Parts(semantic, strength, freshness, importance, confidence, support, bonus, np.round(final, _DECIMALS))
 
 
-def freshness_of(snapshot: OwnerSnapshot, rows: Ints, now: datetime, decay: DecayPolicy) -> Floats:
+def strength_of(snapshot: OwnerSnapshot, rows: Ints, now: datetime, decay: DecayPolicy) -> Floats:
     """`DecayPolicy.strength` of many rows at once; shape (rows,)."""
     columns = snapshot.rows
     touched = np.maximum(columns["accessed_at"][rows], columns["confirmed_at"][rows])
@@ -291,6 +307,7 @@ def _explained(
         column[chosen].tolist()
         for column in (
             parts.semantic,
+            parts.strength,
             parts.freshness,
             parts.importance,
             parts.confidence,

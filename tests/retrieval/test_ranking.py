@@ -20,8 +20,8 @@ from memory_service.domain.ranking import (
     RELEVANCE_PROFILE,
     Ranked,
     RankingProfile,
-    freshness_of,
     rank,
+    strength_of,
 )
 from memory_service.domain.retrieval.fusion import CandidateLists
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
@@ -61,7 +61,9 @@ def test_scores_add_up(made: list[MemoryHead], data: st.DataObject) -> None:
         for one in result:
             s, of = one.score, world[one.row]
             assert s.importance == pytest.approx(min(1, log1p(of.usage.access_count) / 5))
-            assert s.freshness == pytest.approx(DEFAULT_DECAY.strength(of, NOW))
+            assert s.strength == pytest.approx(DEFAULT_DECAY.strength(of, NOW))
+            floor = 0 if profile is ADOPTED_PROFILE else profile.freshness_floor
+            assert s.freshness == pytest.approx(floor + (1 - floor) * s.strength)
             assert s.support == pytest.approx(1 + 0.1 * log1p(of.usage.adopted_count))
             if profile is ADOPTED_PROFILE:
                 assert s.final == pytest.approx(s.semantic * s.freshness * s.confidence * s.support, abs=1e-6)
@@ -76,7 +78,7 @@ def test_the_formula_by_hand() -> None:
     old = replace(old, current=replace(old.current, recorded_at=NOW - 200 * _DAY))
     _, result = ranked([old, head(2)], [1.0, 0.0], profile=replace(DEFAULT_PROFILE, quotas=()))
     score = next(one.score for one in result if one.row == 0)
-    assert score.final == pytest.approx(0.5 + 0.3 * exp(-0.5) + 0.2 * log1p(3) / 5, abs=1e-6)
+    assert score.final == pytest.approx(0.5 + 0.3 * (0.95 + 0.05 * exp(-0.5)) + 0.2 * log1p(3) / 5, abs=1e-6)
     _, result = ranked([old, head(2)], [1.0, 0.0], profile=ADOPTED_PROFILE)
     assert result[0].score.final == pytest.approx(exp(-0.5) * 0.95, abs=1e-6)
 
@@ -100,6 +102,37 @@ def test_age_and_use_never_bring_in_what_is_not_relevant() -> None:
     assert set(order) <= {0, 1, 2, 3}
     order, _ = ranked([*relevant, *busy, head(30)], [1.0, 0.99, 0.98, 0.97] + [0.9] * 26 + [0.0], limit=3, now=later)
     assert set(order) <= set(range(4, 30)), "among the relevant, the fresh and used come first"
+
+
+@given(st.lists(heads(), min_size=2, max_size=12), st.integers(0, 900))
+@settings(max_examples=40, deadline=None)
+def test_age_never_undoes_a_lead_in_relevance(made: list[MemoryHead], days: int) -> None:
+    """Of memories used equally, one that leads by more than 0.03 in relevance stands first, whatever their ages."""
+    world = [
+        replace(
+            h,
+            current=replace(h.current, id=memory_id(n), tier=Tier.CANDIDATE),
+            usage=replace(h.usage, access_count=1),
+        )
+        for n, h in enumerate(made)
+    ]
+    relevances = [1 - n * 0.031 for n in range(len(world))]
+    order, _ = ranked(world, relevances, limit=12, now=NOW + days * _DAY)
+    assert order == list(range(len(world)))
+
+
+def test_of_equally_relevant_memories_the_fresher_stands_first_and_without_a_query_age_counts_in_full() -> None:
+    def recorded(number: int, days: int, **usage: Any) -> MemoryHead:
+        made = head(number, tier=Tier.CANDIDATE, usage=Usage(**usage))
+        return replace(made, current=replace(made.current, recorded_at=NOW - days * _DAY))
+
+    world = [recorded(1, 700), recorded(2, 1)]
+    assert ranked(world, [1.0, 0.98])[0] == [1, 0]
+    assert ranked(world, [1.0, 0.9])[0] == [0, 1]
+    snapshot = snapshot_of(*world)
+    fresh = {one.row: one.score.freshness for one in rank(snapshot, np.arange(2), CandidateLists(), now=NOW, limit=2)}
+    assert fresh[0] < 0.05
+    assert fresh[1] > 0.99
 
 
 def test_long_term_bonus_helps_only_what_is_relevant() -> None:
@@ -139,11 +172,11 @@ def test_ties_go_to_the_newer_then_to_the_smaller_id_whatever_the_history() -> N
 
 @given(st.lists(heads(), min_size=1, max_size=6), st.integers(-10, 400))
 @settings(max_examples=40, deadline=None)
-def test_freshness_equals_decay(made: list[MemoryHead], days: int) -> None:
+def test_strength_equals_decay(made: list[MemoryHead], days: int) -> None:
     world = [replace(h, current=replace(h.current, id=memory_id(n))) for n, h in enumerate(made)]
     policy = DecayPolicy(by_predicate={"user": 1e4, "food": float("inf")})
     now = NOW + days * _DAY
-    found = freshness_of(snapshot_of(*world), np.arange(len(world)), now, policy)
+    found = strength_of(snapshot_of(*world), np.arange(len(world)), now, policy)
     assert found.tolist() == pytest.approx([policy.strength(h, now) for h in world])
 
 
