@@ -41,20 +41,25 @@ class CountingTelemetry:
 
 
 class HashEmbedder:
-    """The hashing embedder without its threads; can be away, or never answer."""
+    """The hashing embedder without its threads; can be away (but for what it knows), or never answer."""
 
     def __init__(self) -> None:
         self.away = False
         self.stuck = False
-        self.asked: list[str] = []
+        self.calls: list[list[str]] = []
+        self.known: set[str] = set()
 
     @property
     def model(self) -> EmbeddingModel:
         return HASH_MODEL
 
+    @property
+    def asked(self) -> list[str]:
+        return [text for call in self.calls for text in call]
+
     async def embed(self, texts: Sequence[str]) -> FloatMatrix:
-        self.asked += texts
-        if self.away:
+        self.calls.append(list(texts))
+        if self.away and not self.known.issuperset(texts):
             raise Unavailable(Reason.EMBEDDER_UNAVAILABLE, "away")
         if self.stuck:
             await asyncio.Event().wait()
@@ -70,11 +75,14 @@ class FreshSnapshots:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self.stuck = False
+        self.slow = 0
         self.model_id = HASH_MODEL.id
 
     async def snapshot(self, owner: OwnerKey, requirement: Requirement) -> OwnerSnapshot:
         if self.stuck:
             await asyncio.Event().wait()
+        for _ in range(self.slow):
+            await asyncio.sleep(0)
         rows = await self._store.search_rows(owner, self.model_id)
         return OwnerSnapshot.build(rows, self.model_id, HASH_MODEL.dimension)
 

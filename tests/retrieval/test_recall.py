@@ -26,7 +26,9 @@ from memory_service.domain.memory import (
     Usage,
     Visibility,
 )
+from memory_service.domain.ranking import PROFILES
 from memory_service.domain.records import MemoryFilter
+from memory_service.domain.retrieval.fusion import Fusion
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.vector_clock import Dot
 from memory_service.domain.vocabulary import Vocabulary
@@ -203,8 +205,66 @@ async def test_callers_vector(world: World) -> None:
     vector = HashEncoder().encode([TEXTS[3]])[0] * 7
     response = await world.ask(vector=vector)
     assert texts(response)[0] == TEXTS[3]
-    assert response.memories[0].score.cosine == pytest.approx(1.0, abs=1e-3)
+    assert response.memories[0].score.cosine == pytest.approx(1.0, abs=1e-3), "taken as it is, nothing taken off"
     assert world.embedder.asked == []
+
+
+async def test_query_and_skeleton_are_embedded_in_one_call(world: World) -> None:
+    await fill(world)
+    await world.ask("which tea does the user like?")
+    assert world.embedder.calls == [["which tea does the user like?", "which does the ?"]]
+    world.embedder.calls.clear()
+    await world.ask("5433")
+    await world.ask("what is it?")
+    assert world.embedder.calls == [["5433"], ["what is it?"]], "nothing, or everything, would be left"
+
+
+async def test_while_the_memories_are_read_the_query_goes_ahead(world: World) -> None:
+    await fill(world)
+    world.snapshots.slow = 3
+    response = await world.ask("which tea does the user like?")
+    assert texts(response)[0] == TEXTS[0]
+    first, second = world.embedder.calls
+    assert first == ["which tea does the user like?"]
+    assert second == [*first, "which does the ?"], "the first of them is in the cache by now"
+
+
+async def test_a_slow_embedder_is_not_asked_to_adjust_when_time_is_short(world: World) -> None:
+    await fill(world)
+    world.recall.pace.took(0.2)
+    response = await world.ask("which tea does the user like?", deadline_seconds=0.3)
+    assert world.embedder.calls == [["which tea does the user like?"]]
+    assert not response.degraded
+    assert "no time to adjust" in next(stage.note for stage in response.stages if stage.name == "embed")
+    await world.ask("which tea does the user like?", deadline_seconds=0.5)
+    assert len(world.embedder.calls[-1]) == 2
+
+
+async def test_a_query_known_by_vector_is_answered_though_its_skeleton_is_not(world: World) -> None:
+    await fill(world)
+    known = "which tea does the user like?"
+    world.embedder.known = {known}
+    world.embedder.away = True
+    response = await world.ask(known)
+    assert not response.degraded
+    assert response.memories[0].score.cosine is not None
+    assert "not adjusted" in next(stage.note for stage in response.stages if stage.name == "embed")
+
+
+async def test_question_memories_do_not_crowd_out_the_answer(world: World) -> None:
+    asked = [head(n, f"Who gets the quarterly report number {n}? Do you know?") for n in range(20)]
+    await world.keep(*asked, head(20, "Maria gets the quarterly figures"))
+    probing = "Who gets the quarterly figures?"
+    plain = replace(PROFILES["relevance"], fusion=Fusion(question_share=0.0, lexical_weight=0.0, name_weight=0.0))
+    adjusted = replace(plain, fusion=replace(plain.fusion, question_share=0.7))
+    world.recall = replace(world.recall, profiles={"plain": plain, "adjusted": adjusted})
+    gaps = {}
+    for profile in ("plain", "adjusted"):
+        found = {
+            m.head.id: m.score.cosine or 0.0 for m in (await world.ask(probing, profile=profile, limit=30)).memories
+        }
+        gaps[profile] = found[memory_id(20)] - max(found[memory_id(n)] for n in range(20))
+    assert gaps["adjusted"] > gaps["plain"]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ _SKELETON_CHARS: Final = 1_000
 _FIXED_POINT: Final = 2.0**24
 """float16 values within -1..1 are whole multiples of 2^-24."""
 
+_LEFT_MIN: Final = 1e-4
+
 _PIECE_RE: Final = re.compile(
     rf"(?P<unspaced>[{UNSPACED}])|[^\W_{UNSPACED}]+(?:['\u2019][^\W_{UNSPACED}]+)*|(?P<mark>[^\w\s])"
 )
@@ -137,5 +139,7 @@ def probe(
         direction = bare.astype(np.float64)
         vector = vector - skeleton_share * (vector @ direction) * direction
         asking = asking - skeleton_share * (asking @ direction) * direction
-    found = unit((vector - question_share * asking).astype(np.float32))
+    vector = vector - question_share * asking
+    # What is left of a query that says nothing is rounding.
+    found = unit(vector.astype(np.float32)) if float(vector @ vector) > _LEFT_MIN else None
     return query if found is None else found
