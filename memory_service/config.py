@@ -108,6 +108,9 @@ class Settings(BaseSettings):
     drain_seconds_max: Annotated[
         float, Field(description="Time for open requests to end at shutdown.", ge=0, le=600)
     ] = 15.0
+    watcher_seconds_max: Annotated[
+        float, Field(description="Time a watcher or device may take to accept one message.", gt=0, le=600)
+    ] = 30.0
     access_flush_seconds: Annotated[
         float, Field(description="How often use counts are written down.", gt=0, le=60)
     ] = 1.0

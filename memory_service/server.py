@@ -33,6 +33,7 @@ from memory_service.adapters.postgres.backend import PostgresBackend
 from memory_service.adapters.postgres.migrate import migrate as apply_migrations
 from memory_service.adapters.postgres.settings import PostgresSettings
 from memory_service.adapters.prometheus.telemetry import PrometheusTelemetry
+from memory_service.app.feed import ChangeFeed
 from memory_service.bootstrap import FirstKey
 from memory_service.config import EmbedderName, Settings
 from memory_service.domain import limits
@@ -41,12 +42,13 @@ from memory_service.ports.embedder import Embedder
 from memory_service.temporary import temporary
 from memory_service.transport.interceptors.calls import CallInterceptor
 from memory_service.transport.ops import OpsSources, ops_app
-from memory_service.v1 import admin_service_pb2, memory_service_pb2
+from memory_service.v1 import admin_service_pb2, memory_service_pb2, sync_service_pb2
 from memory_service.wiring import Application, build_application
 
 __all__ = ["Readiness", "Server", "migrate", "run", "temporary"]
 
 _log = structlog.get_logger("memory_service.server")
+_SERVICES = tuple(f"memory_service.v1.{name}" for name in ("MemoryService", "SyncService", "AdminService"))
 _RETRY_SECONDS_FIRST = 0.5
 _RETRY_SECONDS_MAX = 10.0
 _REFUSALS_AT_ONCE = 256
@@ -84,6 +86,7 @@ class Server:
         self._health = HealthServicer()
         self._grpc: grpc.aio.Server | None = None
         self._interceptor: CallInterceptor | None = None
+        self._feed: ChangeFeed | None = None
 
     async def start(self) -> None:
         """Bring everything up; returns when the API answers.
@@ -194,14 +197,17 @@ class Server:
 
     async def _start_grpc(self, application: Application) -> None:
         settings = self.settings
-        most = settings.concurrent_rpcs_max
         self._interceptor = CallInterceptor(
-            application.authenticator, self.telemetry, application.clock, concurrent_max=most
+            application.authenticator,
+            self.telemetry,
+            application.clock,
+            concurrent_max=settings.concurrent_rpcs_max,
+            slow_seconds_max=settings.watcher_seconds_max,
         )
         server = grpc.aio.server(
             interceptors=[self._interceptor],
             # The interceptor refuses with a reason and lets health checks pass; this is for a flood of refusals.
-            maximum_concurrent_rpcs=2 * most + _REFUSALS_AT_ONCE,
+            maximum_concurrent_rpcs=2 * settings.concurrent_rpcs_max + _REFUSALS_AT_ONCE,
             options=[
                 ("grpc.max_receive_message_length", limits.MESSAGE_BYTES_MAX),
                 ("grpc.max_send_message_length", limits.MESSAGE_BYTES_MAX * 4),
@@ -209,10 +215,12 @@ class Server:
             ],
         )
         application.add_to(server)
+        self._feed = application.feed
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         names = [
             memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"].full_name,
             admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name,
+            sync_service_pb2.DESCRIPTOR.services_by_name["SyncService"].full_name,
             health_pb2.DESCRIPTOR.services_by_name["Health"].full_name,
             reflection.SERVICE_NAME,
         ]
@@ -241,12 +249,16 @@ class Server:
         """
         await self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
         if self._interceptor is not None:
-            await self._interceptor.drain(self.settings.drain_seconds_max)
+            draining = asyncio.create_task(self._interceptor.drain(self.settings.drain_seconds_max))
+            if self._feed is not None:
+                # Watches never end by themselves, and would hold up the drain.
+                self._feed.close()
+            await draining
         if self._grpc is not None:
             await self._grpc.stop(_CLOSE_SECONDS)
 
     async def _set_health(self, status: int) -> None:
-        for name in ("", "memory_service.v1.MemoryService", "memory_service.v1.AdminService"):
+        for name in ("", *_SERVICES):
             await self._health.set(name, status)
 
     async def _retrying(self, what: str, attempt: Callable[[], Awaitable[ResultT]]) -> ResultT:

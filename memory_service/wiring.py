@@ -23,12 +23,17 @@ from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
+from memory_service.app.feed import ChangeFeed
 from memory_service.app.forget import Forget
 from memory_service.app.reading import Reading
 from memory_service.app.recall import Recall
+from memory_service.app.resolve import Resolve
+from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
 from memory_service.app.service import Changes
+from memory_service.app.sync import Sync
 from memory_service.app.tokens import Tokens
+from memory_service.app.watch import Watch
 from memory_service.app.write import Write
 from memory_service.config import Settings
 from memory_service.domain.decay import DecayPolicy
@@ -42,9 +47,11 @@ from memory_service.jobs.runner import Periodic
 from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.embedder import Embedder
 from memory_service.transport.admin_servicer import AdminServicer, ServerFacts
+from memory_service.transport.changes import ChangeCalls
 from memory_service.transport.identity import Authenticator
 from memory_service.transport.memory_servicer import MemoryServicer, UseCases
-from memory_service.v1 import admin_service_pb2_grpc, memory_service_pb2_grpc
+from memory_service.transport.sync_servicer import SyncCases, SyncServicer
+from memory_service.v1 import admin_service_pb2_grpc, memory_service_pb2_grpc, sync_service_pb2_grpc
 
 _BACKFILL_SECONDS = 5.0
 _DROPS_SECONDS = 1.0
@@ -60,6 +67,8 @@ class Application:
     authenticator: Authenticator
     servicer: MemoryServicer
     admin: AdminServicer
+    syncing: SyncServicer
+    feed: ChangeFeed
     backend: PostgresBackend
     cache: RedisSharedCache
     l1: L1Snapshots
@@ -71,6 +80,7 @@ class Application:
         """Register the services."""
         memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(self.servicer, server)
         admin_service_pb2_grpc.add_AdminServiceServicer_to_server(self.admin, server)
+        sync_service_pb2_grpc.add_SyncServiceServicer_to_server(self.syncing, server)
 
     async def start_jobs(self) -> None:
         """Begin background work."""
@@ -112,6 +122,7 @@ async def build_application(
     store = backend.memories
     cache = RedisSharedCache(RedisSettings(url=redis_url), clock)
     l2 = L2Snapshots(StoreSnapshots(store, model, clock, telemetry), store, cache, model, clock, telemetry)
+    feed = ChangeFeed()
     l1 = L1Snapshots(
         l2,
         store,
@@ -120,6 +131,7 @@ async def build_application(
         clock,
         telemetry,
         L1Settings(bytes_max=settings.l1_bytes_max, staleness_seconds_max=settings.staleness_seconds_max),
+        feed.announce,
     )
     l1.start()
     parameters = replace(Parameters(), memories_max=settings.memories_per_owner_max)
@@ -148,11 +160,25 @@ async def build_application(
         aliases=Aliases(vocabulary),
         profiles=profiles_with(DecayPolicy.of(vocabulary)),
     )
+    calls = ChangeCalls(
+        write_case=Write(changes),
+        correct_case=Correct(changes),
+        forget_case=Forget(changes, drops),
+        rollback_case=Rollback(changes),
+        resolve_case=Resolve(changes),
+        revoke_case=Revoke(changes),
+        tokens=tokens,
+        vocabulary=vocabulary,
+    )
+    syncing = SyncCases(
+        changes=calls,
+        sync=Sync(changes),
+        watch=Watch(store, feed, clock),
+        tokens=tokens,
+        telemetry=telemetry,
+    )
     cases = UseCases(
-        write=Write(changes),
-        correct=Correct(changes),
-        forget=Forget(changes, drops),
-        rollback=Rollback(changes),
+        changes=calls,
         reading=Reading(store, l1, tokens),
         recall=recall,
         tokens=tokens,
@@ -165,6 +191,8 @@ async def build_application(
         clock=clock,
         authenticator=authenticator,
         servicer=MemoryServicer(cases),
+        syncing=SyncServicer(syncing),
+        feed=feed,
         admin=AdminServicer(backend.keys, authenticator, clock, ids, facts),
         backend=backend,
         cache=cache,

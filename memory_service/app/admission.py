@@ -1,47 +1,96 @@
 """Decides what one statement does to an owner's memories (E2, E4, E8, E10, E15; F7; B1, B3, B8).
 
-forgotten before? ── yes, and the writer had not seen that ──► suppressed
-same claim there? ── yes ──► supported (from the archive: reactivated)
-same slot, one value at a time?
-    values the writer had not seen ──► siblings: the predicate's merge policy
-    values the writer had seen     ──► arbitration: replace, or both contested
-otherwise ──► created beside what is there
+forgotten, and the writer had not seen that ──► suppressed (what it replaces is replaced all the same)
+values of the slot that cannot hold beside it:
+    what the writer had seen of their evidence goes; what it had not seen stays, and they are siblings
+    nothing stays: arbitration, replace or both disputed
+same claim there ──► supported (from the archive: reactivated); else created
+then the values that stand are settled: the predicate's merge policy decides which speaks
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from memory_service.app.commands import Affected, ChangeResult, Effect
 from memory_service.app.drafts import TEMPORARY_KINDS, Draft
+from memory_service.app.settling import Settling, ruling_details
 from memory_service.app.workspace import Authorship, Workspace, affected, provenance
 from memory_service.domain.arbitration import Ruling, Verdict, arbitrate
 from memory_service.domain.errors import FailedPrecondition, LimitExceeded, Reason
+from memory_service.domain.evidence import ENTRIES_MAX, Evidence
 from memory_service.domain.ids import MemoryId
-from memory_service.domain.memory import Cardinality, MemoryHead, Relation, Source, Status, Tier, Visibility
+from memory_service.domain.memory import (
+    Cardinality,
+    JsonValue,
+    MemoryHead,
+    MergePolicy,
+    Relation,
+    Source,
+    Status,
+    Tier,
+    Visibility,
+)
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.records import JournalEvent
-from memory_service.domain.siblings import Standing, Value, standings
+from memory_service.domain.siblings import Value, settle
 from memory_service.ports.clock import Ids
 
 _EXPLICIT = frozenset({Source.EXPLICIT, Source.EXPLICIT_CORRECTION})
+_CONCURRENT = "concurrent: neither writer had seen the other"
+_OWN = "own"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a draft enters, where that is not the ordinary way.
+
+    Attributes:
+        rewrites: the memory whose content it replaces (Correct); None makes or supports one.
+        against: memories it is set against beside those of its slot.
+        retracts: values it replaces were never true, instead of true until now.
+    """
+
+    rewrites: MemoryHead | None = None
+    against: Sequence[MemoryHead] = ()
+    retracts: bool = False
+    reason: str = ""
+    operation: str = "write"
+
+
+_ORDINARY = Terms()
+
+
+@dataclass(slots=True)
+class _Encounter:
+    """What a draft meets in its slot."""
+
+    replaced: list[tuple[MemoryHead, Ruling]] = field(default_factory=list)
+    standing: list[tuple[MemoryHead, Evidence, Ruling | None]] = field(default_factory=list)
+
+    @property
+    def disputed(self) -> bool:
+        """Whether arbitration could not decide for the draft."""
+        return any(ruling is not None for _, _, ruling in self.standing)
 
 
 @dataclass(slots=True)
 class Admission:
-    """Admits drafts into a workspace. All checks come before the first thing is staged."""
+    """Admits drafts into a workspace. All checks come before the first thing is staged.
+
+    `similar` names memories of the draft's topic that speak so much alike that both cannot hold (E10).
+    """
 
     workspace: Workspace
     ids: Ids
     parameters: Parameters
+    settling: Settling
     similar: frozenset[MemoryId] = frozenset()
 
-    def admit(self, draft: Draft, by: Authorship) -> ChangeResult:
+    def admit(self, draft: Draft, by: Authorship, terms: Terms = _ORDINARY) -> ChangeResult:
         """Stage what `draft` does and say what that is.
-
-        `similar` names memories of the draft's topic that speak so much alike that both cannot hold (E10).
 
         Raises:
             FailedPrecondition: KIND_FROZEN when the user froze the draft's kind.
@@ -49,26 +98,33 @@ class Admission:
         """
         ws = self.workspace
         self._check_allowed(draft)
-        if self._suppressed(draft, by):
-            return self._suppress(by)
-        same = ws.with_claim(draft.claim)
-        if same and draft.source is not Source.EXPLICIT_CORRECTION:
-            return self._support(same[0], draft, by)
-        rivals = self.rivals_of(draft)
-        if same:
-            return self._settle_on(same[0], rivals, draft, by)
-        if ws.state.memory_count >= self.parameters.memories_max:
-            raise LimitExceeded(
-                Reason.QUOTA_EXCEEDED,
-                f"the user has {ws.state.memory_count} memories, the most allowed",
-                metadata={"limit": str(self.parameters.memories_max)},
-            )
-        return self.add(draft, rivals, by)
+        suppressed = self._suppressed(draft, by)
+        same = next((h for h in ws.with_claim(draft.claim) if h.id != _id(terms.rewrites)), None)
+        creates = not suppressed and same is None and terms.rewrites is None
+        if creates:
+            self._check_quota()
+        ws.advance(by, terms.operation, created=int(creates))
+        if suppressed and not by.explicit_context:
+            # It names no context, so it cannot be told what it had seen and replaces nothing.
+            return self._suppress(by, ())
+        encounter = self._meet(draft, by, terms)
+        if suppressed:
+            touched = [self._replace(rival, None, draft, by, ruling, terms) for rival, ruling in encounter.replaced]
+            touched += self._weakened(encounter, by)
+            if self._single(draft):
+                touched += self.settling.slot(draft.slot, draft.merge, by)
+            return self._suppress(by, touched)
+        return self._enter(draft, by, terms, same, encounter)
 
-    def rivals_of(self, draft: Draft) -> list[MemoryHead]:
-        """Current memories of the draft's slot that claim something else and cannot hold beside it."""
+    def suppress(self, by: Authorship, operation: str) -> ChangeResult:
+        """Accept a change that remembers nothing, since what it is about was forgotten."""
+        self.workspace.advance(by, operation)
+        return self._suppress(by, ())
+
+    def rivals_of(self, draft: Draft, now: datetime) -> list[MemoryHead]:
+        """Standing memories of the draft's slot that claim something else and cannot hold beside it."""
         others = [h for h in self.workspace.in_slot(draft.slot) if h.current.claim != draft.claim]
-        return [head for head in others if self._competes(draft, head)]
+        return [head for head in others if not head.current.merged and self._competes(draft, head, now)]
 
     # Checks ------------------------------------------------------------------------------------------------
 
@@ -76,6 +132,14 @@ class Admission:
         if draft.kind in self.workspace.state.frozen_kinds:
             raise FailedPrecondition(
                 Reason.KIND_FROZEN, f"the user has frozen memories of kind {draft.kind}", field="memory.kind"
+            )
+
+    def _check_quota(self) -> None:
+        if self.workspace.state.memory_count >= self.parameters.memories_max:
+            raise LimitExceeded(
+                Reason.QUOTA_EXCEEDED,
+                f"the user has {self.workspace.state.memory_count} memories, the most allowed",
+                metadata={"limit": str(self.parameters.memories_max)},
             )
 
     def _suppressed(self, draft: Draft, by: Authorship) -> bool:
@@ -88,118 +152,40 @@ class Admission:
         origins = self.workspace.origin_stones(draft.statement.derived_from)
         stones = [*self.workspace.stones(draft.slot, draft.claim), *origins]
         if by.explicit_context:
-            return any(not by.context.saw(stone.dot) for stone in stones)
-        return bool(origins) or (bool(stones) and draft.source not in _EXPLICIT)
+            return any(not by.knowledge.saw(stone.dot) for stone in stones)
+        relearnt = bool(self.workspace.with_claim(draft.claim))
+        return bool(origins) or (bool(stones) and draft.source not in _EXPLICIT and not relearnt)
 
-    def _competes(self, draft: Draft, head: MemoryHead) -> bool:
+    def _competes(self, draft: Draft, head: MemoryHead, now: datetime) -> bool:
         """Whether both cannot hold: one-valued slot, overlapping times, neither an exception to the other."""
         if draft.cardinality is Cardinality.MANY and head.id not in self.similar:
             return False
         old = head.current
         if draft.temporary != (old.kind in TEMPORARY_KINDS):
             return False
+        if any(end is not None and end <= now for end in (draft.valid_to, old.valid_to)):
+            return False  # one of them is told of the past only
         return overlap((draft.valid_from, draft.valid_to), (old.valid_from, old.valid_to))
 
-    # Outcomes ----------------------------------------------------------------------------------------------
+    # Meeting rivals ----------------------------------------------------------------------------------------
 
-    def _suppress(self, by: Authorship) -> ChangeResult:
-        ws = self.workspace
-        ws.advance(by.dot)
-        memory_id = MemoryId(self.ids.new())
-        reason = "what it says was forgotten, and its writer had not seen that"
-        ws.note(JournalEvent.SUPPRESSED, memory_id, 0, by, reason)
-        return self._result(None, Effect.SUPPRESSED, (), by)
-
-    def _support(self, head: MemoryHead, draft: Draft, by: Authorship) -> ChangeResult:
-        """The same claim again: one more support, never a second memory (E9)."""
-        ws = self.workspace
-        ws.advance(by.dot)
-        old = head.current
-        revived = old.tier is Tier.ARCHIVE
-        discount = self.parameters.reactivation_discount if revived else 1.0
-        reason = "stated again" if not revived else f"mentioned again: back from the archive, confidence x {discount}"
-        supported = ws.revise(
-            head,
-            by,
-            reason,
-            support=old.support + 1,
-            confidence=max(old.confidence * discount, draft.confidence if not revived else 0.0),
-            tier=Tier.LONG_TERM if revived or draft.source in _EXPLICIT else old.tier,
-            importance=max(old.importance, draft.importance),
-            tags=tuple(dict.fromkeys((*old.tags, *draft.statement.tags))),
-            expires_at=_later(old.expires_at, draft.expires_at),
-            pinned=old.pinned or draft.statement.pinned,
-            provenance=provenance(draft, by),
-        )
-        supported = ws.use(supported, replace(supported.usage, last_confirmed_at=by.now))
-        event = JournalEvent.REACTIVATED if revived else JournalEvent.SUPPORTED
-        ws.note(
-            event,
-            head.id,
-            supported.current.version,
-            by,
-            reason,
-            before=old.tier.value,
-            after=supported.current.tier.value,
-            details={"support": supported.current.support, "confidence": supported.current.confidence},
-        )
-        effect = Effect.REACTIVATED if revived else Effect.SUPPORTED
-        return self._result(supported, effect, (), by)
-
-    def _settle_on(
-        self, head: MemoryHead, rivals: Sequence[MemoryHead], draft: Draft, by: Authorship
-    ) -> ChangeResult:
-        """The user corrects to a value that is already there: it stands alone, its rivals were wrong."""
-        ws = self.workspace
-        ws.advance(by.dot)
-        reason = "confirmed by explicit correction"
-        settled = ws.revise(
-            head,
-            by,
-            reason,
-            support=head.current.support + 1,
-            status=Status.ACTIVE,
-            tier=Tier.LONG_TERM,
-            source=Source.EXPLICIT_CORRECTION,
-            confidence=max(head.current.confidence, draft.confidence),
-            provenance=provenance(draft, by),
-        )
-        ws.note(JournalEvent.SUPPORTED, head.id, settled.current.version, by, reason)
-        touched = [self.supersede(rival, settled, draft, by, reason) for rival in rivals]
-        return self._result(settled, Effect.SUPPORTED, touched, by)
-
-    def add(self, draft: Draft, rivals: Sequence[MemoryHead], by: Authorship) -> ChangeResult:
-        """A claim that is not there yet, beside, instead of, or against its rivals."""
-        ws = self.workspace
-        ws.advance(by.dot, created=1)
-        concurrent = [h for h in rivals if not by.context.saw(h.current.dot)]
-        seen = [h for h in rivals if by.context.saw(h.current.dot)]
-        rulings = {h.id: self._rule(draft, h) for h in seen}
-        contested_by = [h for h in seen if rulings[h.id].verdict is Verdict.CONTEST]
-        replaced = [h for h in seen if rulings[h.id].verdict is Verdict.REPLACE]
-        own, fates = self._siblings(draft, concurrent, by)
-        yields = own is Standing.YIELDS
-        contested = own is Standing.CONTESTED or (bool(contested_by) and not yields)
-        closing = self._closing(draft, by.now)
-        fixed: dict[str, object] = {"tier": Tier.CANDIDATE if draft.source is Source.INFERRED else Tier.LONG_TERM}
-        if yields:
-            fixed |= {"status": Status.SUPERSEDED, "valid_to": draft.valid_to or by.now}
-        elif contested:
-            fixed["status"] = Status.CONTESTED
-        if replaced and draft.valid_from is None:
-            fixed["valid_from"] = closing
-        reason = self._why_added(rulings.values(), concurrent, own)
-        head = ws.create(MemoryId(self.ids.new()), draft, by, reason, **fixed)
-        ws.note(JournalEvent.CREATED, head.id, 1, by, reason, after=head.current.status.value)
-        ruled = [(rival, rulings[rival.id]) for rival in replaced]
-        touched = [self.supersede(rival, head, draft, by, ruling.reason, ruling) for rival, ruling in ruled]
-        if not yields:
-            disputed = [(rival, rulings[rival.id]) for rival in contested_by]
-            touched += [self._contest(rival, head, by, ruling.reason, ruling) for rival, ruling in disputed]
-        for rival, fate in zip(concurrent, fates, strict=True):
-            touched += self._settle_sibling(rival, head, draft, by, fate)
-        effect = Effect.OBSOLETE if yields else Effect.CONTESTED if contested else Effect.CREATED
-        return self._result(head, effect, touched, by)
+    def _meet(self, draft: Draft, by: Authorship, terms: Terms) -> _Encounter:
+        """Sort rivals into those replaced and those that stand, with the evidence that is left of them."""
+        rivals = {h.id: h for h in (*terms.against, *self.rivals_of(draft, by.now))}
+        if terms.rewrites is not None:
+            rivals.pop(terms.rewrites.id, None)
+        encounter = _Encounter()
+        for rival in rivals.values():
+            left = rival.current.evidence.unseen_by(by.knowledge)
+            if left:
+                encounter.standing.append((rival, left, None))
+                continue
+            ruling = self._rule(draft, rival)
+            if ruling.verdict is Verdict.REPLACE:
+                encounter.replaced.append((rival, ruling))
+            else:
+                encounter.standing.append((rival, rival.current.evidence, ruling))
+        return encounter
 
     def _rule(self, draft: Draft, head: MemoryHead) -> Ruling:
         return arbitrate(
@@ -210,87 +196,201 @@ class Admission:
             parameters=self.parameters,
         )
 
-    def _siblings(
-        self, draft: Draft, concurrent: Sequence[MemoryHead], by: Authorship
-    ) -> tuple[Standing, list[Standing]]:
-        if not concurrent:
-            return Standing.STAYS, []
-        values = [Value(h.current.confidence, h.current.dot) for h in concurrent]
-        own, *others = standings(draft.merge, [Value(draft.confidence, by.dot), *values])
-        return own, others
+    def _enter(
+        self, draft: Draft, by: Authorship, terms: Terms, same: MemoryHead | None, encounter: _Encounter
+    ) -> ChangeResult:
+        ws = self.workspace
+        own = same or terms.rewrites
+        evidence = same.current.evidence if same else Evidence()
+        evidence = evidence.attested(by.dot, self._confidence(draft, same))
+        if len(evidence.attestations) > ENTRIES_MAX:
+            evidence = evidence.compacted(by.retired)
+        forced = bool(terms.against) and bool(encounter.standing) and not self._single(draft)
+        disputed = encounter.disputed or forced or (same is not None and same.current.disputed)
+        values = [Value(_OWN, evidence, disputed, draft.assertion.object if draft.assertion else None)]
+        values += [
+            Value(str(h.id), left, h.current.disputed or forced or ruling is not None, _object(h))
+            for h, left, ruling in encounter.standing
+        ]
+        settlement = settle(self._policy(draft), values)
+        alone = len(values) == 1
+        status, disputed = settlement.status[_OWN], disputed and not alone
+        reason = terms.reason or self._reason(encounter, same)
+        fixed: dict[str, object] = {
+            "status": status,
+            "disputed": disputed,
+            "evidence": evidence,
+            "support": evidence.support,
+            "confidence": evidence.confidence,
+        }
+        if encounter.replaced and draft.valid_from is None and own is None:
+            fixed["valid_from"] = by.now
+        head, effect = self._stage_own(draft, by, terms, same, fixed, reason)
+        touched = [self._replace(rival, head, draft, by, ruling, terms) for rival, ruling in encounter.replaced]
+        if same is not None and terms.rewrites is not None:
+            touched.append(self._merge_away(terms.rewrites, head, by, reason))
+        for rival, left, ruling in encounter.standing:
+            touched += self._stand(rival, left, settlement.status[str(rival.id)], head, by, ruling, forced)
+        touched += self.settling.merged(draft.slot, settlement.merged, head, by)
+        shown = {Status.CONTESTED: Effect.CONTESTED, Status.YIELDED: Effect.YIELDED}.get(status, effect)
+        return self._result(ws.heads[head.id], shown, touched, by)
 
-    def _settle_sibling(
-        self, rival: MemoryHead, head: MemoryHead, draft: Draft, by: Authorship, fate: Standing
-    ) -> list[Affected]:
-        if fate is Standing.YIELDS:
-            return [self.supersede(rival, head, draft, by, "concurrent; the other value is more certain")]
-        if fate is Standing.CONTESTED:
-            return [self._contest(rival, head, by, "concurrent: neither writer had seen the other")]
-        return []
+    def _policy(self, draft: Draft) -> MergePolicy:
+        return draft.merge if self._single(draft) else MergePolicy.CONFIRM
 
-    def supersede(
+    @staticmethod
+    def _single(draft: Draft) -> bool:
+        return draft.structured and draft.cardinality is Cardinality.ONE
+
+    def _confidence(self, draft: Draft, same: MemoryHead | None) -> float:
+        """What this statement adds: its own confidence, or a discount of the old one from the archive (E15)."""
+        if same is not None and same.current.tier is Tier.ARCHIVE:
+            return same.current.confidence * self.parameters.reactivation_discount
+        return draft.confidence
+
+    # Staging -----------------------------------------------------------------------------------------------
+
+    def _stage_own(
         self,
-        rival: MemoryHead,
-        winner: MemoryHead,
         draft: Draft,
         by: Authorship,
+        terms: Terms,
+        same: MemoryHead | None,
+        fixed: dict[str, object],
         reason: str,
-        ruling: Ruling | None = None,
-    ) -> Affected:
-        """Stage that `rival` was true until the winner began to hold, and no longer is (P10)."""
+    ) -> tuple[MemoryHead, Effect]:
+        if same is not None:
+            return self._support(same, draft, by, fixed, reason)
+        if terms.rewrites is not None:
+            old = terms.rewrites
+            head = self.workspace.rewrite(old, draft, by, reason, tier=Tier.LONG_TERM, **fixed)
+            self._note(JournalEvent.CORRECTED, old, head, by, reason, {"old_version": old.current.version})
+            return head, Effect.UPDATED
+        tier = Tier.CANDIDATE if draft.source is Source.INFERRED else Tier.LONG_TERM
+        head = self.workspace.create(MemoryId(self.ids.new()), draft, by, reason, tier=tier, **fixed)
+        self._note(JournalEvent.CREATED, None, head, by, reason)
+        return head, Effect.CREATED
+
+    def _support(
+        self, head: MemoryHead, draft: Draft, by: Authorship, fixed: dict[str, object], reason: str
+    ) -> tuple[MemoryHead, Effect]:
+        """The same claim again: one more support, never a second memory (E9)."""
         ws = self.workspace
-        closing = self._closing(draft, by.now)
+        old = head.current
+        revived = old.tier is Tier.ARCHIVE
+        if revived:
+            discounted = self.parameters.reactivation_discount * old.confidence
+            evidence = Evidence.of(replace(a, confidence=min(a.confidence, discounted)) for a in _evidence(fixed))
+            fixed = {**fixed, "evidence": evidence, "confidence": evidence.confidence}
+        corrected = draft.source is Source.EXPLICIT_CORRECTION
+        after = ws.revise(
+            head,
+            by,
+            reason,
+            tier=Tier.LONG_TERM if revived or draft.source in _EXPLICIT else old.tier,
+            source=draft.source if corrected else old.source,
+            importance=max(old.importance, draft.importance),
+            tags=tuple(dict.fromkeys((*old.tags, *draft.statement.tags))),
+            expires_at=_later(old.expires_at, draft.expires_at),
+            pinned=old.pinned or draft.statement.pinned,
+            provenance=provenance(draft, by),
+            **fixed,
+        )
+        after = ws.use(after, replace(after.usage, last_confirmed_at=by.now))
+        event = JournalEvent.REACTIVATED if revived else JournalEvent.SUPPORTED
+        self._note(event, head, after, by, reason, {"support": after.current.support})
+        return after, Effect.REACTIVATED if revived else Effect.SUPPORTED
+
+    def _replace(
+        self,
+        rival: MemoryHead,
+        winner: MemoryHead | None,
+        draft: Draft,
+        by: Authorship,
+        ruling: Ruling,
+        terms: Terms,
+    ) -> Affected:
+        """Stage that `rival` no longer stands: true until the winner began to hold, or never true (P10)."""
+        ws = self.workspace
+        reason = terms.reason or ruling.reason
+        if winner is not None:
+            ws.link(winner.id, Relation.SUPERSEDES, rival.id)
+        if terms.retracts:
+            return self.settling.retract(rival, by, reason)
+        closing = draft.valid_from or by.now
         old = rival.current
         if old.valid_from is not None:
             closing = max(closing, old.valid_from)
         ends = min(closing, old.valid_to) if old.valid_to is not None else closing
-        status = Status.SUPERSEDED if closing <= by.now else old.status
-        after = ws.revise(rival, by, reason, status=status, valid_to=ends)
-        ws.link(winner.id, Relation.SUPERSEDES, rival.id)
-        ws.note(
-            JournalEvent.SUPERSEDED,
-            rival.id,
-            after.current.version,
-            by,
-            reason,
-            before=old.status.value,
-            after=status.value,
-            details=_ruling_details(ruling) | {"by": str(winner.id)},
-        )
+        gone = closing <= by.now
+        changes: dict[str, object] = {"valid_to": ends}
+        if gone:
+            changes |= {"status": Status.SUPERSEDED, "evidence": Evidence(), "disputed": False}
+        after = ws.revise(rival, by, reason, **changes)
+        details = ruling_details(ruling) | ({"by": str(winner.id)} if winner else {})
+        self._note(JournalEvent.SUPERSEDED, rival, after, by, reason, details)
         return affected(after, Effect.SUPERSEDED, reason)
 
-    def _contest(
-        self, rival: MemoryHead, head: MemoryHead, by: Authorship, reason: str, ruling: Ruling | None = None
-    ) -> Affected:
-        ws = self.workspace
-        ws.link(head.id, Relation.CONTRADICTS, rival.id)
-        before = rival.current.status
-        after = ws.revise(rival, by, reason, status=Status.CONTESTED, dot=rival.current.dot)
-        ws.note(
-            JournalEvent.CONTESTED,
-            rival.id,
-            after.current.version,
-            by,
-            reason,
-            before=before.value,
-            after=Status.CONTESTED.value,
-            details=_ruling_details(ruling) | {"with": str(head.id)},
+    def _stand(
+        self,
+        rival: MemoryHead,
+        left: Evidence,
+        status: Status,
+        head: MemoryHead,
+        by: Authorship,
+        ruling: Ruling | None,
+        forced: bool,
+    ) -> list[Affected]:
+        """Stage what the encounter leaves of a rival that stands."""
+        if status is Status.CONTESTED:
+            self.workspace.link(head.id, Relation.CONTRADICTS, rival.id)
+        disputed = rival.current.disputed or forced or ruling is not None
+        reason = ruling.reason if ruling else _CONCURRENT
+        return self.settling.show(
+            rival, status, by, reason, evidence=left, disputed=disputed, ruling=ruling, other=head.id
         )
-        return affected(after, Effect.CONTESTED, reason)
+
+    def _weakened(self, encounter: _Encounter, by: Authorship) -> list[Affected]:
+        """Stage what a suppressed statement leaves of the rivals it had seen in part."""
+        return [
+            item
+            for rival, left, ruling in encounter.standing
+            if ruling is None
+            for item in self.settling.show(rival, rival.current.status, by, _CONCURRENT, evidence=left)
+        ]
+
+    def _merge_away(self, old: MemoryHead, into: MemoryHead, by: Authorship, reason: str) -> Affected:
+        """The corrected value is already remembered: that memory carries it, the old one was wrong."""
+        self.workspace.link(old.id, Relation.MERGED_INTO, into.id)
+        return self.settling.retract(old, by, reason)
+
+    def _suppress(self, by: Authorship, touched: Sequence[Affected]) -> ChangeResult:
+        reason = "what it says was forgotten, and its writer had not seen that"
+        self.workspace.note(JournalEvent.SUPPRESSED, MemoryId(self.ids.new()), 0, by, reason)
+        return self._result(None, Effect.SUPPRESSED, touched, by)
 
     @staticmethod
-    def _closing(draft: Draft, now: datetime) -> datetime:
-        """When the old value ceased to hold: when the new one began, by its writer's word, else now."""
-        return draft.valid_from or now
+    def _reason(encounter: _Encounter, same: MemoryHead | None) -> str:
+        rulings = [ruling for _, ruling in encounter.replaced]
+        rulings += [ruling for _, _, ruling in encounter.standing if ruling is not None]
+        if rulings:
+            return "; ".join(dict.fromkeys(ruling.reason for ruling in rulings))
+        if encounter.standing:
+            return _CONCURRENT
+        if same is None:
+            return "new"
+        return "mentioned again: back from the archive" if same.current.tier is Tier.ARCHIVE else "stated again"
 
-    @staticmethod
-    def _why_added(rulings: Iterable[Ruling], concurrent: Sequence[MemoryHead], own: Standing) -> str:
-        if own is Standing.YIELDS:
-            return "concurrent; another value is more certain"
-        if concurrent and own is Standing.CONTESTED:
-            return "concurrent: neither writer had seen the other"
-        reasons = [ruling.reason for ruling in rulings]
-        return "; ".join(dict.fromkeys(reasons)) or "new"
+    def _note(
+        self,
+        event: JournalEvent,
+        before: MemoryHead | None,
+        after: MemoryHead,
+        by: Authorship,
+        reason: str,
+        details: dict[str, str | int | float | bool] | None = None,
+    ) -> None:
+        self.settling.note(event, before, after, by, reason, details)
 
     def _result(
         self, head: MemoryHead | None, effect: Effect, touched: Sequence[Affected], by: Authorship
@@ -317,7 +417,16 @@ def _later(a: datetime | None, b: datetime | None) -> datetime | None:
     return None if a is None or b is None else max(a, b)
 
 
-def _ruling_details(ruling: Ruling | None) -> dict[str, str | int | float | bool]:
-    if ruling is None:
-        return {}
-    return {"stubbornness": round(ruling.stubbornness, 4), "needed": round(ruling.needed, 4)}
+def _id(head: MemoryHead | None) -> MemoryId | None:
+    return head.id if head else None
+
+
+def _object(head: MemoryHead) -> JsonValue:
+    assertion = head.current.assertion
+    return assertion.object if assertion else None
+
+
+def _evidence(fixed: dict[str, object]) -> Evidence:
+    evidence = fixed["evidence"]
+    assert isinstance(evidence, Evidence)
+    return evidence

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from memory_service.app.commands import ChangeMeta
 from memory_service.app.validation import SERVER_DEVICE
-from memory_service.domain import limits
-from memory_service.domain.errors import Conflict, FailedPrecondition, LimitExceeded, Reason
+from memory_service.domain.errors import Conflict, FailedPrecondition, Reason
+from memory_service.domain.evidence import Retirement
 from memory_service.domain.ids import DeviceId
 from memory_service.domain.vector_clock import Dot, VectorClock
 
-DEVICES_MAX = limits.CLOCK_DEVICES_MAX - 1
-"""Devices of one user beside the service's own: every context that the service gives may be given back to it."""
 
-
-def next_dot(clock: VectorClock, meta: ChangeMeta) -> Dot:
+def next_dot(clock: VectorClock, meta: ChangeMeta, retired: Mapping[DeviceId, Retirement]) -> Dot:
     """The dot of a new change.
 
     Raises:
         Conflict: DEVICE_COUNTER_REUSED when the device's number is already taken (replays were found before).
         FailedPrecondition: DEVICE_COUNTER_GAP when the device skipped numbers; metadata `expected`.
-        LimitExceeded: QUOTA_EXCEEDED when it would be one device too many for a context that is sent back.
     """
     device = DeviceId(meta.device or SERVER_DEVICE)
-    if meta.device and len(clock) - (SERVER_DEVICE in clock) >= DEVICES_MAX and device not in clock:
-        raise LimitExceeded(
-            Reason.QUOTA_EXCEEDED,
-            f"the user has {DEVICES_MAX} devices, the most allowed: write under one of them, or without a device",
-            field="dot.device",
-            metadata={"limit": str(DEVICES_MAX)},
-        )
-    expected = clock.counter(device) + 1
+    expected = _known(clock, device, retired) + 1
     if meta.counter == 0 or meta.counter == expected:
         return Dot(device, expected)
     metadata = {"expected": str(expected), "actual": str(meta.counter)}
@@ -48,7 +39,7 @@ def next_dot(clock: VectorClock, meta: ChangeMeta) -> Dot:
     )
 
 
-def seen_by(clock: VectorClock, meta: ChangeMeta, dot: Dot) -> VectorClock:
+def seen_by(clock: VectorClock, meta: ChangeMeta, dot: Dot, retired: Mapping[DeviceId, Retirement]) -> VectorClock:
     """What the writer had seen: its context and its own earlier changes; everything, when it names no context.
 
     Raises:
@@ -56,18 +47,24 @@ def seen_by(clock: VectorClock, meta: ChangeMeta, dot: Dot) -> VectorClock:
     """
     if meta.context is None:
         return clock
-    if not clock.descends(meta.context):
-        ahead = next(d for d, c in meta.context.items() if clock.counter(d) < c)
-        raise FailedPrecondition(
-            Reason.CONTEXT_FROM_FUTURE,
-            "the context holds changes that were never accepted here",
-            field="context",
-            metadata={"device": ahead},
-        )
+    for device, counter in meta.context.items():
+        if counter > _known(clock, device, retired):
+            raise FailedPrecondition(
+                Reason.CONTEXT_FROM_FUTURE,
+                "the context holds changes that were never accepted here",
+                field="context",
+                metadata={"device": device},
+            )
     if not meta.device:
         # The server's actor is shared by all callers without a device: it has not seen what each of them saw.
         return meta.context
     return meta.context.merge(VectorClock({dot.device: dot.counter - 1}))
+
+
+def _known(clock: VectorClock, device: DeviceId, retired: Mapping[DeviceId, Retirement]) -> int:
+    """How many changes of the device were accepted, though it may have been folded away since."""
+    gone = retired.get(device)
+    return max(clock.counter(device), gone.counter if gone else 0)
 
 
 def context_after(clock: VectorClock, meta: ChangeMeta, dot: Dot) -> VectorClock:

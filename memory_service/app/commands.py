@@ -58,9 +58,11 @@ class ChangeMeta:
         device: "" for a caller without one: the server's own actor makes the dot.
         counter: the device's number for the change; 0 lets the server number it.
         context: what the writer had seen; None means everything committed when the change is made.
+        agent: the agent that makes it, for revoking by writer (B9).
     """
 
     actor: str
+    agent: str = ""
     request_id: str = ""
     device: str = ""
     counter: int = 0
@@ -79,7 +81,7 @@ class Effect(StrEnum):
     FORGOTTEN = "forgotten"
     SUPPRESSED = "suppressed"
     REACTIVATED = "reactivated"
-    OBSOLETE = "obsolete"
+    YIELDED = "yielded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +151,14 @@ class CorrectCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetCommand:
-    """What to forget. Exactly one of `ids`, `slot` and `where` is given."""
+    """What to forget. Exactly one of `ids`, `slot`, `says` and `where` is given.
+
+    `says` names memories by what they say: text or assertion, compared as duplicates are.
+    """
 
     ids: tuple[MemoryId, ...] = ()
     slot: SlotRef | None = None
+    says: Statement | None = None
     where: MemoryFilter | None = None
     validate_only: bool = False
     reason: str = ""
@@ -172,12 +178,16 @@ class ForgetResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchItem:
-    """One statement of a batch with its own names for retries."""
+    """One statement of a batch with its own names for retries.
+
+    `context` is what its writer had seen, where that is not the batch's.
+    """
 
     statement: Statement
     request_id: str = ""
     device: str = ""
     counter: int = 0
+    context: VectorClock | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +198,49 @@ class RollbackCommand:
     version: int
     etag: str = ""
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolveCommand:
+    """A decision about memories in conflict. Exactly one of `keep`, `merge` and `dismiss` is given."""
+
+    ids: tuple[MemoryId, ...]
+    keep: MemoryId | None = None
+    merge: Statement | None = None
+    dismiss: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeCommand:
+    """Undo what a writer did since a time (B9).
+
+    Attributes:
+        device, agent, actor: whose changes; at least one is given, all given must match.
+        undo: the revision of an earlier revocation to take back, instead of a writer.
+    """
+
+    device: str = ""
+    agent: str = ""
+    actor: str = ""
+    since: datetime | None = None
+    undo: Revision | None = None
+    validate_only: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeResult:
+    """What was undone, or with `validate_only` would be.
+
+    Attributes:
+        changes: how many changes of the writer that undoes.
+        affected: every memory it touches and how.
+    """
+
+    changes: int
+    affected: Sequence[Affected]
+    revision: Revision
+    clock: VectorClock
+    dot: Dot | None
+    replayed: bool = False

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory_service.app.admission import Admission
+from memory_service.app.admission import Terms
 from memory_service.app.commands import (
-    Affected,
     ChangeMeta,
     ChangeResult,
     CorrectCommand,
@@ -21,22 +20,20 @@ from memory_service.app.replay import replayed, stored_outcome
 from memory_service.app.service import Changes, for_writer, statement_payload
 from memory_service.app.targets import check_etag, not_found, slot_key
 from memory_service.app.validation import check_meta, check_name, check_slot, check_time
-from memory_service.app.workspace import Authorship, Workspace, affected
+from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
 from memory_service.domain.errors import Conflict, FailedPrecondition, InvalidInput, Reason
 from memory_service.domain.ids import OwnerKey
 from memory_service.domain.memory import (
     CURRENT_STATUSES,
+    STANDING_STATUSES,
     Assertion,
     MemoryHead,
     MemoryVersion,
-    MergePolicy,
-    Relation,
     Source,
     Status,
-    Tier,
 )
-from memory_service.domain.records import JournalEvent, MemoryFilter
+from memory_service.domain.records import JournalEvent, MemoryFilter, TombstoneScope
 from memory_service.domain.slots import payload_digest
 
 _OPERATION = "correct"
@@ -80,10 +77,12 @@ class Correct:
         fields = self._check(command, meta)
         for _ in range(_ATTEMPTS_MAX):
             base = await self._read_target(owner, command)
-            draft = None
+            merged = None
             if base is not None:
                 merged = merge(base.current, command.statement, fields)
-                draft = await self.changes.drafting.draft(merged, self.changes.clock.now())
+            elif meta.context is not None:
+                merged = _statement_of_slot(command)
+            draft = await self.changes.drafting.draft(merged, self.changes.clock.now()) if merged else None
             result = await self._commit(owner, command, fields, meta, base, draft)
             if result is not None:
                 return for_writer(result, meta)
@@ -137,26 +136,41 @@ class Correct:
             known = await stored_outcome(workspace, _OPERATION, meta, digest)
             if known is not None:
                 return await replayed(workspace, known)
-            if base is None or draft is None:
-                raise not_found(command.memory_id, "memory_id" if command.memory_id else "slot")
-            (head,) = await change.heads([base.id]) or (None,)
-            if head is None or head.current.version != base.current.version:
-                return None
-            check_etag(head, command.etag)
-            if head.current.status not in CURRENT_STATUSES:
-                raise FailedPrecondition(
-                    Reason.MEMORY_NOT_CURRENT,
-                    f"the memory is {head.current.status}; correct the one that stands, or roll back",
-                    field="memory_id",
-                )
-            await workspace.load([head.current.slot, draft.slot], [draft.claim])
-            workspace.adopt([head])
-            by = self.changes.author(workspace, meta)
-            result = self._decide(workspace, head, draft, command, fields, by)
+            head = None
+            if base is not None:
+                (head,) = await change.heads([base.id]) or (None,)
+                if head is None or head.current.version != base.current.version:
+                    return None
+                check_etag(head, command.etag)
+                await workspace.load([head.current.slot], [])
+                workspace.adopt([head])
+            if draft is not None:
+                await workspace.load([draft.slot], [draft.claim])
+            by = await self.changes.author(workspace, meta)
+            if draft is None:
+                result = await self._missing(workspace, command, by)
+            elif head is None:
+                terms = Terms(reason=command.reason, operation=_OPERATION)
+                result = self.changes.admission(workspace).admit(draft, by, terms)
+            else:
+                result = self._decide(workspace, head, draft, command, fields, by)
             workspace.answer(_OPERATION, by, digest, result)
-            await change.apply(workspace.changeset())
+            await self.changes.apply(workspace, by)
         self.changes.committed(owner, result.revision)
         return result
+
+    async def _missing(self, workspace: Workspace, command: CorrectCommand, by: Authorship) -> ChangeResult:
+        """A correction of something that is not there: forgotten meanwhile, or never there.
+
+        A writer that had not seen the Forget is told that its correction is suppressed (remove wins); its change
+        counts, so that its later ones are not held up.
+        """
+        if command.memory_id is not None and by.explicit_context:
+            digest = workspace.digest(TombstoneScope.MEMORY, str(command.memory_id))
+            stones = await workspace.change.tombstones([digest])
+            if any(not by.knowledge.saw(stone.dot) for stone in stones):
+                return self.changes.admission(workspace).suppress(by, _OPERATION)
+        raise not_found(command.memory_id, "memory_id" if command.memory_id else "slot")
 
     def _decide(
         self,
@@ -167,45 +181,30 @@ class Correct:
         fields: frozenset[str],
         by: Authorship,
     ) -> ChangeResult:
-        admission = Admission(workspace, self.changes.ids, self.changes.parameters)
-        if not by.context.saw(head.current.dot):
-            merge_policy = draft.merge if draft.merge is not MergePolicy.UNION else MergePolicy.CONFIRM
-            return admission.add(replace(draft, merge=merge_policy), [head], by)
+        admission = self.changes.admission(workspace)
+        if head.current.status not in STANDING_STATUSES:
+            if by.explicit_context and not by.knowledge.saw(head.current.dot):
+                # Replaced by a change the writer had not seen: its own is a sibling of whatever stands now.
+                return admission.admit(draft, by, Terms(reason=command.reason, operation=_OPERATION))
+            raise FailedPrecondition(
+                Reason.MEMORY_NOT_CURRENT,
+                f"the memory is {head.current.status}; correct the one that stands, or roll back",
+                field="memory_id",
+            )
         if not fields & CONTENT_FIELDS:
             return self._adjust(workspace, head, draft, fields, command, by)
+        if not head.current.evidence.wholly_seen_by(by.knowledge) or head.current.merged:
+            return admission.admit(draft, by, Terms(against=[head], reason=command.reason, operation=_OPERATION))
         if command.nature is Nature.OUTDATED:
-            changed_at = command.changed_at or by.now
-            return admission.add(replace(draft, valid_from=changed_at, valid_to=None), [head], by)
-        same = [other for other in workspace.with_claim(draft.claim) if other.id != head.id]
-        if same:
-            return self._merge_into(workspace, head, same[0], draft, by)
-        return self._rewrite(workspace, admission, head, draft, command, by)
-
-    def _rewrite(
-        self,
-        workspace: Workspace,
-        admission: Admission,
-        head: MemoryHead,
-        draft: Draft,
-        command: CorrectCommand,
-        by: Authorship,
-    ) -> ChangeResult:
-        workspace.advance(by.dot)
+            draft = replace(draft, valid_from=command.changed_at or by.now, valid_to=None)
+            return admission.admit(draft, by, Terms(against=[head], reason=command.reason, operation=_OPERATION))
         reason = command.reason or "corrected: the old value was never true"
-        rivals = [h for h in admission.rivals_of(draft) if h.id != head.id]
-        after = workspace.rewrite(head, draft, by, reason, support=1, status=Status.ACTIVE, tier=Tier.LONG_TERM)
-        workspace.note(
-            JournalEvent.CORRECTED,
-            head.id,
-            after.current.version,
-            by,
-            reason,
-            before=head.current.status.value,
-            after=Status.ACTIVE.value,
-            details={"nature": command.nature.value, "old_version": head.current.version},
-        )
-        touched = [retract(workspace, rival, by, "the user corrected this slot") for rival in rivals]
-        return _result(workspace, after, Effect.UPDATED, touched, by)
+        terms = Terms(rewrites=head, retracts=True, reason=reason, operation=_OPERATION)
+        result = admission.admit(draft, by, terms)
+        if head.current.slot == draft.slot:
+            return result
+        touched = self.changes.settling(workspace).slots_of([head.current], by)
+        return replace(result, affected=(*result.affected, *touched))
 
     def _adjust(
         self,
@@ -217,7 +216,7 @@ class Correct:
         by: Authorship,
     ) -> ChangeResult:
         """Change what surrounds the content; the content, its source and its evidence stay."""
-        workspace.advance(by.dot)
+        workspace.advance(by, _OPERATION)
         named = {name: getattr(draft.statement, name) for name in fields}
         defaults: dict[str, object] = {"kind": draft.kind, "topic": draft.topic, "source": draft.source}
         defaults |= {"visibility": draft.visibility, "confidence": draft.confidence, "importance": 0.0}
@@ -225,28 +224,10 @@ class Correct:
         if fields & {"topic", "visibility"}:
             changed |= {"slot": draft.slot, "claim": draft.claim}
         reason = command.reason or f"adjusted: {', '.join(sorted(fields))}"
-        after = workspace.revise(head, by, reason, **changed)
-        workspace.note(JournalEvent.CORRECTED, head.id, after.current.version, by, reason)
-        return _result(workspace, after, Effect.UPDATED, [], by)
-
-    def _merge_into(
-        self, workspace: Workspace, head: MemoryHead, other: MemoryHead, draft: Draft, by: Authorship
-    ) -> ChangeResult:
-        """The corrected value is already remembered: that memory carries it, this one was wrong."""
-        workspace.advance(by.dot)
-        reason = "corrected to a value that was already remembered"
-        after = workspace.revise(
-            other,
-            by,
-            reason,
-            support=other.current.support + 1,
-            status=Status.ACTIVE,
-            confidence=max(other.current.confidence, draft.confidence),
-        )
-        workspace.link(head.id, Relation.MERGED_INTO, other.id)
-        workspace.note(JournalEvent.SUPPORTED, other.id, after.current.version, by, reason)
-        touched = [retract(workspace, head, by, reason)]
-        return _result(workspace, after, Effect.SUPPORTED, touched, by)
+        after = workspace.revise(head, by, reason, **changed, dot=head.current.dot)
+        self.changes.settling(workspace).note(JournalEvent.CORRECTED, head, after, by, reason)
+        state = workspace.state
+        return ChangeResult(after, Effect.UPDATED, (), state.revision, state.clock, by.dot)
 
 
 def merge(old: MemoryVersion, statement: Statement, fields: frozenset[str]) -> Statement:
@@ -318,25 +299,13 @@ def pick(heads: Sequence[MemoryHead]) -> MemoryHead | None:
     return max(heads, key=lambda head: head.current.revision, default=None)
 
 
-def retract(workspace: Workspace, head: MemoryHead, by: Authorship, reason: str) -> Affected:
-    """Stage that a memory was never true."""
-    after = workspace.revise(head, by, reason, status=Status.RETRACTED)
-    workspace.note(
-        JournalEvent.RETRACTED,
-        head.id,
-        after.current.version,
-        by,
-        reason,
-        before=head.current.status.value,
-        after=Status.RETRACTED.value,
-    )
-    return affected(after, Effect.RETRACTED, reason)
-
-
-def _result(
-    workspace: Workspace, head: MemoryHead, effect: Effect, touched: Sequence[Affected], by: Authorship
-) -> ChangeResult:
-    return ChangeResult(head, effect, tuple(touched), workspace.state.revision, workspace.state.clock, by.dot)
+def _statement_of_slot(command: CorrectCommand) -> Statement | None:
+    """What a correction of an empty slot says by itself; None when it does not say a value."""
+    slot, assertion = command.slot, command.statement.assertion
+    if slot is None or slot.topic or assertion is None:
+        return None
+    whole = Assertion(slot.subject, slot.predicate, assertion.object)
+    return replace(command.statement, assertion=whole, source=Source.EXPLICIT_CORRECTION)
 
 
 def _payload(command: CorrectCommand) -> dict[str, object]:

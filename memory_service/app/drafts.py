@@ -164,12 +164,16 @@ class Drafting:
             slot = claim = ""
         text = statement.text or (render_assertion(assertion) if assertion else "")
         zone = time_zone(statement.time_zone, f"{field}.time_zone")
-        reading = classify(text, said_at, zone)
-        topic = statement.topic or (assertion.predicate if assertion else reading.topic)
-        if assertion is None:
+        valid_from, valid_to, expires_at = statement.valid_from, statement.valid_to, statement.expires_at
+        if assertion is not None and kind is not None:
+            # Structure says it all: nothing has to be guessed from the wording.
+            topic = statement.topic or assertion.predicate
+        else:
+            reading = classify(text, said_at, zone)
+            topic = statement.topic or reading.topic
             slot, claim = slot_of_topic(topic, who), claim_of_text(text, who)
-        kind = kind or Kind(reading.kind.value)
-        valid_from, valid_to, expires_at = self._window(statement, kind, text, said_at, reading)
+            kind = kind or Kind(reading.kind.value)
+            valid_from, valid_to, expires_at = self._window(statement, kind, text, said_at, reading)
         source = statement.source or Source.EXPLICIT
         pieces = tuple(fragment(text))
         confidence = statement.confidence
@@ -206,7 +210,7 @@ class Drafting:
         findable and carries that time as the interval in which it holds.
         """
         valid_from, valid_to, expires_at = statement.valid_from, statement.valid_to, statement.expires_at
-        if reading.standing or statement.assertion is not None:
+        if reading.standing:
             return valid_from, valid_to, expires_at
         if kind is Kind.TEMPORARY_PREFERENCE and expires_at is None:
             expires_at = said_at + (reading.expires_after_hint or TEMPORARY_LIFE)

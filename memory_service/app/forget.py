@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.causality import context_after
-from memory_service.app.commands import ChangeMeta, ChangeResult, Effect, ForgetCommand, ForgetResult, SlotRef
+from memory_service.app.commands import (
+    ChangeMeta,
+    ChangeResult,
+    Effect,
+    ForgetCommand,
+    ForgetResult,
+    SlotRef,
+    Statement,
+)
 from memory_service.app.replay import clock_of, stored_outcome
-from memory_service.app.service import Changes
+from memory_service.app.service import Changes, statement_payload
 from memory_service.app.targets import not_found, slot_key
-from memory_service.app.validation import check_list, check_meta, check_name, check_slot
+from memory_service.app.validation import check_list, check_meta, check_name, check_slot, check_statement
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import MemoryHead
-from memory_service.domain.records import JournalEvent, MemoryFilter, StoredOutcome, TombstoneScope
-from memory_service.domain.slots import payload_digest, same_slot
+from memory_service.domain.memory import STANDING_STATUSES, MemoryHead, Relation, Status, Visibility
+from memory_service.domain.records import (
+    JournalEvent,
+    Link,
+    MemoryFilter,
+    StoredOutcome,
+    Tombstone,
+    TombstoneScope,
+)
+from memory_service.domain.slots import (
+    audience,
+    claim_of_assertion,
+    claim_of_text,
+    payload_digest,
+    same_slot,
+    slot_of_assertion,
+)
 from memory_service.domain.text import normalise
 
 _OPERATION = "forget"
@@ -73,22 +95,24 @@ class Forget:
                 preview = tuple(heads[: limits.PREVIEW_MEMORIES_MAX])
                 state = workspace.state
                 return ForgetResult([h.id for h in heads], preview, state.revision, state.clock, None)
-            by = self.changes.author(workspace, meta)
+            by = await self.changes.author(workspace, meta)
             result = await self._forget(workspace, heads, command, by, digest)
-            await change.apply(workspace.changeset())
+            await self.changes.apply(workspace, by)
         return result
 
     def _check(self, command: ForgetCommand, meta: ChangeMeta) -> MemoryFilter | None:
         check_meta(meta)
         check_name(command.reason, "reason", limit=limits.REASON_CHARS_MAX)
-        given = [bool(command.ids), command.slot is not None, command.where is not None]
+        given = [bool(command.ids), command.slot is not None, command.says is not None, command.where is not None]
         if sum(given) != 1:
             raise InvalidInput(
-                Reason.FIELD_REQUIRED, "give exactly one of memories, slot and filter", field="memories"
+                Reason.FIELD_REQUIRED, "give exactly one of memories, slot, statement and filter", field="memories"
             )
         check_list(command.ids, "memories.ids", limits.FORGET_IDS_MAX)
         if command.slot is not None:
             check_slot(command.slot)
+        if command.says is not None:
+            check_statement(command.says, "statement")
         if command.where is not None and command.where == MemoryFilter():
             raise InvalidInput(Reason.FIELD_REQUIRED, "filter needs at least one condition", field="filter")
         return command.where
@@ -97,16 +121,40 @@ class Forget:
         self, workspace: Workspace, command: ForgetCommand, where: MemoryFilter | None
     ) -> list[MemoryHead]:
         change = workspace.change
+        if command.says is not None:
+            claim = self._claim(command.says)
+            heads = list(await change.heads_of_claims([claim], standing_only=False))
+            return await self._with_derived(workspace, heads)
         if command.ids:
             heads = list(await change.heads(list(dict.fromkeys(command.ids))))
             await self._check_known(workspace, command.ids, heads)
+            heads += await self._said_again(workspace, command.ids)
         else:
             if command.slot is not None:
                 heads = await self._of_slot(workspace, command.slot)
             else:
                 assert where is not None
                 heads = list(await change.select(where, limit=self.changes.parameters.memories_max))
-        return await self._with_derived(workspace, heads)
+        return await self._with_derived(workspace, await self._with_same_claims(workspace, heads))
+
+    def _claim(self, says: Statement) -> str:
+        """The claim a statement makes."""
+        who = audience(says.visibility or Visibility.SHARED, says.agent)
+        if says.assertion is None:
+            return claim_of_text(says.text, who)
+        predicate = self.changes.vocabulary.resolve(says.assertion.predicate, "statement.assertion.predicate")
+        slot = slot_of_assertion(says.assertion.subject, predicate.name, who)
+        return claim_of_assertion(slot, says.assertion.object)
+
+    async def _with_same_claims(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> list[MemoryHead]:
+        """`heads` and whatever else says the same, now or in the past: what is forgotten is a claim, not a row."""
+        found = {head.id: head for head in heads}
+        claims = list(dict.fromkeys(head.current.claim for head in heads if head.current.claim))
+        for start in range(0, len(claims), _LOOKUP_MAX):
+            some = claims[start : start + _LOOKUP_MAX]
+            for head in await workspace.change.heads_of_claims(some, standing_only=False):
+                found.setdefault(head.id, head)
+        return list(found.values())
 
     async def _of_slot(self, workspace: Workspace, slot: SlotRef) -> list[MemoryHead]:
         """What is remembered of a slot, by everybody and by each agent for itself."""
@@ -127,15 +175,31 @@ class Forget:
         return list(found.values())
 
     async def _check_known(self, workspace: Workspace, ids: Sequence[MemoryId], heads: Sequence[MemoryHead]) -> None:
-        missing = [i for i in dict.fromkeys(ids) if i not in {head.id for head in heads}]
-        if not missing:
-            return
-        digests = {workspace.digest(TombstoneScope.MEMORY, str(i)): i for i in missing}
-        stones = await workspace.change.tombstones(list(digests)) if workspace.state.salt else ()
-        forgotten = {digests[stone.digest] for stone in stones}
-        for memory_id in missing:
-            if memory_id not in forgotten:
+        there = {head.id for head in heads}
+        forgotten = {stone.digest for stone in await self._forgotten_before(workspace, ids)}
+        for memory_id in dict.fromkeys(ids):
+            gone = workspace.digest(TombstoneScope.MEMORY, str(memory_id)) in forgotten
+            if memory_id not in there and not gone:
                 raise not_found(memory_id, "memories.ids")
+
+    async def _forgotten_before(self, workspace: Workspace, ids: Sequence[MemoryId]) -> list[Tombstone]:
+        """The tombstones of those of these memories that were forgotten before."""
+        if not ids or not workspace.change.state.revision:
+            return []
+        digests = [workspace.digest(TombstoneScope.MEMORY, str(i)) for i in dict.fromkeys(ids)]
+        return list(await workspace.change.tombstones(digests))
+
+    async def _said_again(self, workspace: Workspace, ids: Sequence[MemoryId]) -> list[MemoryHead]:
+        """Memories that say what a memory said that was forgotten before; only digests tell.
+
+        A second Forget of the same memory means its claims again, whichever of the two came first: without
+        this, two devices that forget it at once would end differently by the order they arrive in.
+        """
+        digests = {claim for stone in await self._forgotten_before(workspace, ids) for claim in stone.claims}
+        if not digests:
+            return []
+        heads = await workspace.change.select(MemoryFilter(), limit=self.changes.parameters.memories_max)
+        return [h for h in heads if workspace.digest(TombstoneScope.CLAIM, h.current.claim) in digests]
 
     async def _with_derived(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> list[MemoryHead]:
         """`heads` and everything derived from them, however far (F8)."""
@@ -153,6 +217,30 @@ class Forget:
                     frontier.append(head.id)
         return list(found.values())
 
+    async def _load_around(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> None:
+        """Fetch what else stands in the slots of these memories, for settling them afterwards."""
+        await workspace.load([head.current.slot for head in heads], [])
+        workspace.adopt(heads)
+
+    async def _left_alone(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> list[MemoryHead]:
+        """Memories that only the forgotten ones contradicted."""
+        gone = {head.id for head in heads if head.current.status is Status.CONTESTED}
+        if not gone:
+            return []
+        partners = {i for pair in await _pairs(workspace, list(gone)) for i in (pair.from_id, pair.to_id)} - gone
+        if not partners:
+            return []
+        workspace.adopt(await workspace.change.heads(list(partners)))
+        standing = {i for i in partners if _standing(workspace.heads.get(i))}
+        still = set()
+        for pair in await _pairs(workspace, list(standing)):
+            for one, other in ((pair.from_id, pair.to_id), (pair.to_id, pair.from_id)):
+                if one in standing and other not in gone:
+                    workspace.adopt(await workspace.change.heads([other]))
+                    if _standing(workspace.heads.get(other)):
+                        still.add(one)
+        return [workspace.heads[i] for i in standing - still]
+
     async def _forget(
         self,
         workspace: Workspace,
@@ -161,16 +249,24 @@ class Forget:
         by: Authorship,
         digest: bytes,
     ) -> ForgetResult:
-        workspace.advance(by.dot)
+        workspace.advance(by, _OPERATION)
+        await self._load_around(workspace, heads)
         reason = command.reason or "forgotten on request"
         if command.slot is not None:
             key = slot_key(command.slot, self.changes.vocabulary)
             private = {head.current.slot for head in heads if same_slot(head.current.slot, key)}
             for slot in sorted({key} | private):
                 workspace.tombstone(TombstoneScope.SLOT, slot, by)
+        if command.says is not None:
+            workspace.tombstone(TombstoneScope.CLAIM, self._claim(command.says), by)
+        for stone in await self._forgotten_before(workspace, command.ids):
+            workspace.tombstone_of_digest(TombstoneScope.MEMORY, stone.digest, by, stone.claims)
+            for digest_of_claim in stone.claims:
+                workspace.tombstone_of_digest(TombstoneScope.CLAIM, digest_of_claim, by)
         for head in heads:
-            workspace.tombstone(TombstoneScope.MEMORY, str(head.id), by)
-            for claim in await _claims(workspace, head):
+            seen, unseen = await _claims(workspace, head, by)
+            workspace.tombstone(TombstoneScope.MEMORY, str(head.id), by, seen + unseen)
+            for claim in seen:
                 workspace.tombstone(TombstoneScope.CLAIM, claim, by)
             workspace.note(
                 JournalEvent.FORGOTTEN,
@@ -181,6 +277,9 @@ class Forget:
                 before=head.current.status.value,
             )
             workspace.forget(head)
+        settling = self.changes.settling(workspace)
+        settling.slots_of([head.current for head in heads], by)
+        settling.release(await self._left_alone(workspace, heads), by)
         ids = [head.id for head in heads]
         state = workspace.state
         _remember_answer(workspace, by, digest, ids)
@@ -188,12 +287,29 @@ class Forget:
         return ForgetResult(ids, (), state.revision, clock, by.dot)
 
 
-async def _claims(workspace: Workspace, head: MemoryHead) -> Iterable[str]:
-    """Every claim the memory ever made: a late repetition of an earlier one must not come back either."""
-    claims = {head.current.claim}
+async def _pairs(workspace: Workspace, ids: Sequence[MemoryId]) -> list[Link]:
+    """Who contradicts whom among these memories and theirs."""
+    found: list[Link] = []
+    for start in range(0, len(ids), _LOOKUP_MAX):
+        found += await workspace.change.linked(ids[start : start + _LOOKUP_MAX], Relation.CONTRADICTS)
+    return found
+
+
+async def _claims(workspace: Workspace, head: MemoryHead, by: Authorship) -> tuple[list[str], list[str]]:
+    """Every claim the memory ever made: those the writer had seen, and those it had not.
+
+    What it had seen must not come back. What it had not goes with the memory, and is not stopped where others
+    say it of their own accord.
+    """
+    versions = [head.current]
     if head.current.version > 1:
-        claims |= {version.claim for version in await workspace.change.versions(head.id)}
-    return sorted(claim for claim in claims if claim)
+        versions += await workspace.change.versions(head.id)
+    seen = {v.claim for v in versions if v.claim and by.knowledge.saw(v.dot)}
+    return sorted(seen), sorted({v.claim for v in versions if v.claim} - seen)
+
+
+def _standing(head: MemoryHead | None) -> bool:
+    return head is not None and head.current.status in STANDING_STATUSES
 
 
 def _remember_answer(workspace: Workspace, by: Authorship, digest: bytes, ids: Sequence[MemoryId]) -> None:
@@ -215,5 +331,6 @@ def _payload(command: ForgetCommand) -> dict[str, object]:
     return {
         "ids": sorted(str(i) for i in command.ids),
         "slot": [slot.subject, slot.predicate, slot.topic] if slot else None,
+        "says": statement_payload(command.says) if command.says else None,
         "where": {name: getattr(where, name) for name in names} if where else None,
     }

@@ -28,7 +28,7 @@ async def stored_outcome(
     change = workspace.change
     if found is None and meta.request_id and workspace.state.revision:
         found = await change.outcome_of_request(meta.request_id)
-    if found is None and dot is not None and change.state.clock.saw(dot):
+    if found is None and dot is not None and workspace.state.revision:
         found = await change.outcome_of_dot(dot)
     if found is None:
         return None

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from memory_service.app.admission import overlap
 from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect, RollbackCommand
-from memory_service.app.correct import retract
 from memory_service.app.replay import replayed, stored_outcome
 from memory_service.app.service import Changes, for_writer
 from memory_service.app.targets import check_etag, not_found
@@ -14,6 +13,7 @@ from memory_service.app.validation import check_count, check_meta, check_name
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
 from memory_service.domain.errors import AlreadyExists, Conflict, NotFound, Reason
+from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import OwnerKey
 from memory_service.domain.memory import Cardinality, MemoryHead, MemoryVersion, Status, Tier
 from memory_service.domain.records import JournalEvent
@@ -21,7 +21,7 @@ from memory_service.domain.slots import payload_digest
 from memory_service.domain.vector_clock import COUNTER_MAX
 
 _OPERATION = "rollback"
-_RESTORED = (
+RESTORED = (
     "kind",
     "text",
     "topic",
@@ -70,10 +70,10 @@ class Rollback:
             if known is not None:
                 return for_writer(await replayed(workspace, known), meta)
             head, old = await self._find(workspace, command)
-            await workspace.load([old.slot], [old.claim])
+            await workspace.load([old.slot, head.current.slot], [old.claim])
             workspace.adopt([head])
-            by = self.changes.author(workspace, meta)
-            if not by.context.saw(head.current.dot):
+            by = await self.changes.author(workspace, meta)
+            if not by.knowledge.saw(head.current.dot):
                 raise Conflict(
                     Reason.ETAG_MISMATCH,
                     "the memory has changed since the context was read",
@@ -82,7 +82,7 @@ class Rollback:
                 )
             result = self._roll_back(workspace, head, old, command, by)
             workspace.answer(_OPERATION, by, digest, result)
-            await change.apply(workspace.changeset())
+            await self.changes.apply(workspace, by)
         self.changes.committed(owner, result.revision)
         return for_writer(result, meta)
 
@@ -117,23 +117,26 @@ class Rollback:
                 field="version",
                 metadata={"memory_id": str(same[0].id)},
             )
-        workspace.advance(by.dot)
+        workspace.advance(by, _OPERATION)
+        settling = self.changes.settling(workspace)
         reason = command.reason or f"rolled back to version {old.version}"
-        restored = {name: getattr(old, name) for name in _RESTORED}
+        restored = {name: getattr(old, name) for name in RESTORED}
+        evidence = Evidence().attested(by.dot, old.confidence)
         rivals = self._rivals(workspace, head, old)
-        after = workspace.revise(head, by, reason, status=Status.ACTIVE, tier=Tier.LONG_TERM, **restored)
-        workspace.note(
-            JournalEvent.ROLLED_BACK,
-            head.id,
-            after.current.version,
-            by,
-            reason,
-            before=head.current.status.value,
-            after=Status.ACTIVE.value,
-            details={"to_version": old.version},
+        after = workspace.revise(
+            head, by, reason, status=Status.ACTIVE, tier=Tier.LONG_TERM, evidence=evidence, disputed=False, **restored
         )
-        touched: list[Affected] = [retract(workspace, rival, by, reason) for rival in rivals]
+        settling.note(JournalEvent.ROLLED_BACK, head, after, by, reason, {"to_version": old.version})
+        touched: list[Affected] = []
+        for rival in rivals:
+            left = rival.current.evidence.unseen_by(by.knowledge)
+            if left:
+                touched += settling.show(rival, rival.current.status, by, reason, evidence=left)
+            else:
+                touched.append(settling.retract(rival, by, reason))
+        touched += settling.slots_of([old, head.current], by)
         state = workspace.state
+        after = workspace.heads[head.id]
         return ChangeResult(after, Effect.UPDATED, tuple(touched), state.revision, state.clock, by.dot)
 
     def _rivals(self, workspace: Workspace, head: MemoryHead, old: MemoryVersion) -> list[MemoryHead]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from memory_service.app.admission import Admission
 from memory_service.app.causality import context_after, next_dot, seen_by
 from memory_service.app.commands import ChangeMeta, ChangeResult, Statement
 from memory_service.app.drafts import Drafting
+from memory_service.app.settling import Settling
 from memory_service.app.workspace import Authorship, Workspace
-from memory_service.domain.ids import OwnerKey, Revision
+from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.clock import Clock, Ids
@@ -31,17 +33,32 @@ class Changes:
     parameters: Parameters
     vocabulary: Vocabulary
 
-    def author(self, workspace: Workspace, meta: ChangeMeta) -> Authorship:
+    async def author(self, workspace: Workspace, meta: ChangeMeta) -> Authorship:
         """Number the change and find what its writer had seen; see `causality` for the errors."""
         clock = workspace.state.clock
-        dot = next_dot(clock, meta)
+        await workspace.load_retirements([DeviceId(meta.device), *(meta.context or ())])
+        dot = next_dot(clock, meta, workspace.retired)
         return Authorship(
             meta=meta,
             dot=dot,
-            context=seen_by(clock, meta, dot),
+            context=seen_by(clock, meta, dot, workspace.retired),
             now=self.clock.now(),
             explicit_context=meta.context is not None,
+            retired=workspace.retired,
         )
+
+    def settling(self, workspace: Workspace) -> Settling:
+        """What settles slots in a workspace."""
+        return Settling(workspace, self.ids, self.vocabulary)
+
+    def admission(self, workspace: Workspace, similar: frozenset[MemoryId] = frozenset()) -> Admission:
+        """What admits statements into a workspace."""
+        return Admission(workspace, self.ids, self.parameters, self.settling(workspace), similar)
+
+    async def apply(self, workspace: Workspace, *authors: Authorship) -> None:
+        """Hand everything staged to the store, with devices folded away when there are too many (F7)."""
+        await workspace.retire_idle(self.parameters.active_devices_max, [by.dot.device for by in authors])
+        await workspace.change.apply(workspace.changeset())
 
     def committed(self, owner: OwnerKey, revision: Revision) -> None:
         """Tell this process's caches what was committed."""

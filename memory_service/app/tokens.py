@@ -60,6 +60,24 @@ class Tokens:
                 return datetime.fromisoformat(created_at).astimezone(UTC), MemoryId(uuid.UUID(memory_id))
         raise InvalidInput(Reason.PAGE_TOKEN_INVALID, f"{field} was not issued for this request", field=field)
 
+    def cursor(self, owner: OwnerKey, purpose: str, revision: Revision, memory_id: MemoryId | None = None) -> str:
+        """A place in an owner's changes, for Watch (`w`) or Sync (`s`)."""
+        tail = memory_id.bytes if memory_id else b""
+        return self._seal(purpose.encode(), owner, struct.pack(">Q", revision) + tail)
+
+    def place(self, owner: OwnerKey, purpose: str, cursor: str, field: str) -> tuple[Revision, MemoryId | None]:
+        """The place a cursor names.
+
+        Raises:
+            InvalidInput: CURSOR_INVALID unless this deployment issued it for this owner and purpose.
+        """
+        body = self._open(purpose.encode(), owner, cursor)
+        if body is None or len(body) not in (8, 24):
+            raise InvalidInput(Reason.CURSOR_INVALID, f"{field} was not issued for this user", field=field)
+        (revision,) = struct.unpack(">Q", body[:8])
+        memory_id = MemoryId(uuid.UUID(bytes=body[8:])) if len(body) == 24 else None
+        return Revision(revision), memory_id
+
     def _seal(self, purpose: bytes, owner: OwnerKey, body: bytes) -> str:
         return base64.urlsafe_b64encode(self._mac(purpose, owner, body) + body).rstrip(b"=").decode()
 

@@ -12,9 +12,10 @@ from datetime import datetime
 
 from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect
 from memory_service.app.drafts import Draft
-from memory_service.domain.ids import MemoryId, Revision
+from memory_service.domain.evidence import RETIRED, Knowledge, Retirement
+from memory_service.domain.ids import DeviceId, MemoryId, Revision
 from memory_service.domain.memory import (
-    CURRENT_STATUSES,
+    STANDING_STATUSES,
     MemoryHead,
     MemoryVersion,
     Provenance,
@@ -24,6 +25,7 @@ from memory_service.domain.memory import (
     Usage,
 )
 from memory_service.domain.records import (
+    ChangeRecord,
     Changeset,
     Fragment,
     JournalEntry,
@@ -49,6 +51,12 @@ class Authorship:
     context: VectorClock
     now: datetime
     explicit_context: bool
+    retired: Mapping[DeviceId, Retirement] = field(default_factory=dict)
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """The context, read with what is known of retired devices."""
+        return Knowledge(self.context, self.retired)
 
 
 @dataclass(slots=True)
@@ -69,6 +77,9 @@ class Workspace:
     _new_tombstones: list[Tombstone] = field(default_factory=list)
     _forgotten: dict[MemoryId, None] = field(default_factory=dict)
     _outcomes: list[StoredOutcome] = field(default_factory=list)
+    _changes: list[ChangeRecord] = field(default_factory=list)
+    _retired_now: dict[DeviceId, Retirement] = field(default_factory=dict)
+    retired: dict[DeviceId, Retirement] = field(default_factory=dict)
 
     @classmethod
     def of(cls, change: OwnerChange, ids: Ids) -> Workspace:
@@ -100,6 +111,46 @@ class Workspace:
         if digests:
             for stone in await self.change.tombstones(digests):
                 self.tombstones.setdefault(stone.digest, []).append(stone)
+        await self._load_retirements()
+
+    async def _load_retirements(self) -> None:
+        """Fetch what is known of devices whose changes are here but which the clock no longer names."""
+        if not self.state.clock.counter(RETIRED):
+            return
+        dots = [a.dot for head in self.heads.values() for a in head.current.evidence]
+        dots += [head.current.dot for head in self.heads.values()]
+        dots += [stone.dot for stones in self.tombstones.values() for stone in stones]
+        await self.load_retirements(dot.device for dot in dots)
+
+    async def load_retirements(self, devices: Iterable[DeviceId]) -> None:
+        """Fetch what is known of those of these devices that the clock does not name."""
+        if not self.state.clock.counter(RETIRED):
+            return
+        unknown = [d for d in dict.fromkeys(devices) if d not in self.state.clock and d not in self.retired]
+        if unknown:
+            for device, record in (await self.change.devices(unknown)).items():
+                if record.retirement is not None:
+                    self.retired[device] = record.retirement
+
+    async def retire_idle(self, active_max: int, excused: Iterable[DeviceId]) -> None:
+        """Fold the least recently seen devices once the clock names more than `active_max`.
+
+        A quarter goes at once, so that it is rarely done. Each fold is one change of the retired actor: a
+        context that holds it has seen all that the device did.
+        """
+        clock = self.state.clock
+        if len(clock) <= active_max:
+            return
+        spared = {RETIRED, *excused}
+        wanted = len(clock) - active_max + active_max // 4
+        records = await self.change.idle_devices(limit=wanted + len(spared))
+        counters = dict(clock)
+        folds = clock.counter(RETIRED)
+        for record in [r for r in records if r.device not in spared and r.device in counters][:wanted]:
+            folds += 1
+            self._retired_now[record.device] = Retirement(counters.pop(record.device), folds)
+        counters[RETIRED] = folds
+        self.state = replace(self.state, clock=VectorClock(counters))
 
     async def load_origins(self, ids: Sequence[MemoryId]) -> list[MemoryId]:
         """Fetch the tombstones of those memories that are not there (any more); the ids of those never there."""
@@ -129,7 +180,7 @@ class Workspace:
 
     def _current(self, ids: Iterable[MemoryId]) -> list[MemoryHead]:
         heads = (self.heads[i] for i in dict.fromkeys(ids) if i in self.heads)
-        return [head for head in heads if head.current.status in CURRENT_STATUSES]
+        return [head for head in heads if head.current.status in STANDING_STATUSES]
 
     def digest(self, scope: TombstoneScope, key: str) -> bytes:
         """The digest under which tombstones of this owner name a memory, claim or slot."""
@@ -148,15 +199,16 @@ class Workspace:
 
     # Staging -----------------------------------------------------------------------------------------------
 
-    def advance(self, dot: Dot, created: int = 0) -> Revision:
-        """Accept the change `dot`: the owner's clock and revision move on."""
+    def advance(self, by: Authorship, operation: str, created: int = 0) -> Revision:
+        """Accept a change: the owner's clock and revision move on, and the change is on record."""
         revision = Revision(self.state.revision + 1)
         self.state = replace(
             self.state,
             revision=revision,
-            clock=self.state.clock.including(dot),
+            clock=self.state.clock.including(by.dot),
             memory_count=self.state.memory_count + created,
         )
+        self._changes.append(ChangeRecord(revision, by.dot, operation, by.meta.actor, by.meta.agent, by.now))
         return revision
 
     def create(self, memory_id: MemoryId, draft: Draft, by: Authorship, reason: str, **fixed: object) -> MemoryHead:
@@ -170,6 +222,15 @@ class Workspace:
         self._fragments.extend(draft.fragments(memory_id, version.content_version))
         for origin in draft.statement.derived_from:
             self.link(memory_id, Relation.DERIVED_FROM, origin)
+        return head
+
+    def create_version(self, version: MemoryVersion, fragments: Sequence[Fragment], by: Authorship) -> MemoryHead:
+        """Stage the first version of a memory that no draft made."""
+        head = MemoryHead(version, Usage(last_confirmed_at=by.now), created_at=by.now)
+        self._stage(head)
+        self._usage[version.id] = head.usage
+        self._fragments.extend(fragments)
+        self.state = replace(self.state, memory_count=self.state.memory_count + 1)
         return head
 
     def revise(self, head: MemoryHead, by: Authorship, reason: str, **changes: object) -> MemoryHead:
@@ -196,7 +257,6 @@ class Workspace:
             "version": old.version + 1,
             "content_version": old.version + 1,
             "recorded_at": max(by.now, old.recorded_at),
-            "support": old.support,
         }
         version = replace(fresh, **(fields | fixed))  # type: ignore[arg-type]
         revised = replace(head, current=version)
@@ -218,15 +278,23 @@ class Workspace:
         self._usage.pop(head.id, None)
         self.state = replace(self.state, memory_count=self.state.memory_count - 1)
 
-    def tombstone(self, scope: TombstoneScope, key: str, by: Authorship) -> None:
-        """Stage a tombstone."""
+    def tombstone(self, scope: TombstoneScope, key: str, by: Authorship, claims: Sequence[str] = ()) -> None:
+        """Stage a tombstone; a memory's knows the claims that go with it."""
+        digests = tuple(self.digest(TombstoneScope.CLAIM, claim) for claim in claims)
+        self.tombstone_of_digest(scope, self.digest(scope, key), by, digests)
+
+    def tombstone_of_digest(
+        self, scope: TombstoneScope, digest: bytes, by: Authorship, claims: tuple[bytes, ...] = ()
+    ) -> None:
+        """Stage a tombstone of something that is known by its digest only."""
         stone = Tombstone(
             scope=scope,
-            digest=self.digest(scope, key),
+            digest=digest,
             dot=by.dot,
             context=by.context,
             at=by.now,
             revision=self.state.revision,
+            claims=claims,
         )
         self._new_tombstones.append(stone)
         self.tombstones.setdefault(stone.digest, []).append(stone)
@@ -317,6 +385,8 @@ class Workspace:
             tombstones=tuple(self._new_tombstones),
             forgotten=tuple(self._forgotten),
             outcomes=tuple(self._outcomes),
+            changes=tuple(self._changes),
+            retired=dict(self._retired_now),
         )
 
     def _stage(self, head: MemoryHead) -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from memory_service.app.admission import Admission
 from memory_service.app.commands import BatchItem, ChangeMeta, ChangeResult, Statement
 from memory_service.app.drafts import Draft
+from memory_service.app.group_commit import GroupCommit
 from memory_service.app.replay import replayed, stored_outcome
 from memory_service.app.service import Changes, for_writer, statement_payload
 from memory_service.app.targets import not_found
 from memory_service.app.validation import check_list, check_meta
-from memory_service.app.workspace import Workspace
+from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
 from memory_service.domain.errors import MemoryServiceError
 from memory_service.domain.ids import MemoryId, OwnerKey
@@ -27,11 +27,15 @@ _COMPARED_MAX = 16
 """Newest memories of a topic whose vectors a new statement is compared with."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Write:
-    """Remembers statements of one owner."""
+    """Remembers statements of one owner. Callers that come at the same time share a commit."""
 
     changes: Changes
+    _group: GroupCommit[tuple[Draft, ChangeMeta], ChangeResult] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._group = GroupCommit(self._commit_group)
 
     async def one(self, owner: OwnerKey, statement: Statement, meta: ChangeMeta) -> ChangeResult:
         """Remember one statement; durable when it returns.
@@ -44,10 +48,12 @@ class Write:
         """
         check_meta(meta)
         draft = await self.changes.drafting.draft(statement, self.changes.clock.now())
-        (result,) = await self._commit(owner, [draft], [meta])
-        if isinstance(result, MemoryServiceError):
-            raise result
-        return result
+        return await self._group.join(owner, (draft, meta))
+
+    async def _commit_group(
+        self, owner: OwnerKey, items: Sequence[tuple[Draft, ChangeMeta]]
+    ) -> Sequence[ChangeResult | MemoryServiceError]:
+        return await self._commit(owner, [draft for draft, _ in items], [meta for _, meta in items])
 
     async def batch(
         self,
@@ -74,9 +80,10 @@ class Write:
             ChangeMeta(
                 actor=actor,
                 request_id=item.request_id,
+                agent=item.statement.agent,
                 device=item.device,
                 counter=item.counter,
-                context=context,
+                context=item.context if item.context is not None else context,
             )
             for item in items
         ]
@@ -101,17 +108,18 @@ class Write:
         results: list[ChangeResult | MemoryServiceError] = []
         async with self.changes.store.change(owner) as change:
             workspace = Workspace.of(change, self.changes.ids)
+            authors: list[Authorship] = []
             await workspace.load([d.slot for d in accepted], [d.claim for d in accepted])
             for draft, meta in zip(drafts, metas, strict=True):
                 if isinstance(draft, MemoryServiceError):
                     results.append(draft)
                     continue
                 try:
-                    results.append(await self._admit(workspace, draft, meta))
+                    results.append(await self._admit(workspace, draft, meta, authors))
                 except MemoryServiceError as error:
                     results.append(error)
             if workspace.dirty:
-                await change.apply(workspace.changeset())
+                await self.changes.apply(workspace, *authors)
         if workspace.dirty:
             self.changes.committed(owner, workspace.state.revision)
         for result in results:
@@ -119,7 +127,9 @@ class Write:
                 self.changes.telemetry.count("writes_total", effect=result.effect.value)
         return results
 
-    async def _admit(self, workspace: Workspace, draft: Draft, meta: ChangeMeta) -> ChangeResult:
+    async def _admit(
+        self, workspace: Workspace, draft: Draft, meta: ChangeMeta, authors: list[Authorship]
+    ) -> ChangeResult:
         digest = payload_digest(workspace.state.salt, _OPERATION, statement_payload(draft.statement))
         known = await stored_outcome(workspace, _OPERATION, meta, digest)
         if known is not None:
@@ -127,10 +137,11 @@ class Write:
         unknown = await workspace.load_origins(draft.statement.derived_from)
         if unknown:
             raise not_found(unknown[0], f"{draft.field}.derived_from")
-        by = self.changes.author(workspace, meta)
+        by = await self.changes.author(workspace, meta)
         similar = await self._similar(workspace, draft)
-        admission = Admission(workspace, self.changes.ids, self.changes.parameters, similar)
-        result = workspace.answer(_OPERATION, by, digest, admission.admit(draft, by))
+        result = self.changes.admission(workspace, similar).admit(draft, by)
+        workspace.answer(_OPERATION, by, digest, result)
+        authors.append(by)
         return for_writer(result, meta)
 
     async def _similar(self, workspace: Workspace, draft: Draft) -> frozenset[MemoryId]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from memory_service.cli import demo, doctor, evaluate, keys, load, memories, service
+from memory_service.cli import demo, devices, doctor, evaluate, keys, load, memories, offline, service
 
 app = typer.Typer(
     name="memory-service",
@@ -27,6 +27,12 @@ app.command("list")(memories.list_memories)
 app.command("show")(memories.show)
 app.command("history")(memories.history)
 app.command("rollback")(memories.rollback)
+app.command("watch")(devices.watch)
+app.command("conflicts")(devices.conflicts)
+app.command("resolve")(devices.resolve)
+app.command("revoke")(devices.revoke)
+app.command("sync")(offline.sync)
+app.add_typer(offline.app, name="offline")
 app.command("load")(load.load)
 app.command("eval")(evaluate.evaluate_command)
 app.command("doctor")(doctor.doctor)

@@ -203,11 +203,15 @@ def with_client_options(function: Callable[..., None]) -> Callable[..., None]:
     parameters += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, (annotation, default) in _COMMON.items()
+        if name not in own.parameters  # a command may mean something else by it
     ]
 
     @wraps(function)
     def command(**values: Any) -> None:
-        options = Options(**{name: values.pop(name) for name in _COMMON})
+        common = {
+            name: default if name in own.parameters else values.pop(name) for name, (_, default) in _COMMON.items()
+        }
+        options = Options(**common)
         with errors_shown(as_json=options.as_json):
             function(Session(options), **values)
 
@@ -289,6 +293,10 @@ def _hint(error: MemoryClientError) -> str:
         return "Use a key with that role (`memory-service keys create NAME --role …`)."
     if isinstance(error, sdk.Unavailable | sdk.DeadlineExceeded) and not error.reason:
         return "Is it running? Start it with `memory-service serve`, or ask `memory-service doctor`."
+    if isinstance(error, sdk.DeviceOutOfStep):
+        return "Then: `memory-service offline new-incarnation FILE`, and sync again. Nothing queued is lost."
+    if isinstance(error, sdk.OutOfRange):
+        return "What happened since is no longer kept: read anew (`memory-service list`), then watch from now."
     if error.reason == "ETAG_MISMATCH":
         return "Somebody else changed it: look at it again (`memory-service show ID`), then decide."
     return ""

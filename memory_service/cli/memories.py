@@ -205,6 +205,7 @@ def forget(
     kinds: Kinds = None,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="Only with this label (repeatable).")] = None,
     conversation: Annotated[str | None, typer.Option("--session", help="Only of this conversation.")] = None,
+    says: Annotated[str | None, typer.Option(metavar="TEXT", help="Whatever says this, by any id.")] = None,
     reason: Reason = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be forgotten.")] = False,
@@ -217,11 +218,11 @@ def forget(
     slot = Slot(subject=subject or "user", predicate=predicate) if predicate else None
     slot = Slot(topic=topic) if topic else slot
     where = MemoryFilter(kinds=kinds or (), tags_all=tags or (), sessions=[conversation] if conversation else ())
-    target: dict[str, Any] = {"ids": ids or None, "slot": slot}
+    target: dict[str, Any] = {"ids": ids or None, "slot": slot, "statement": says}
     target["where"] = None if where == MemoryFilter() else where
     if sum(value is not None for value in target.values()) != 1:
         raise typer.BadParameter(
-            "name ids, or one slot (--predicate or --topic), or a filter (--kind, --tag, --session)"
+            "name ids, or one slot (--predicate or --topic), or a filter (--kind, --tag, --session), or --says TEXT"
         )
     with session.client() as client:
         preview = client.forget(**target, validate_only=True)

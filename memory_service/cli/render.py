@@ -12,7 +12,20 @@ from rich.table import Table
 from rich.text import Text
 
 from memory_service.cli.common import one_line
-from memory_service.client import ForgetResult, History, Memory, MemoryDetail, RecallResult, WriteResult
+from memory_service.client import (
+    ContestedSlot,
+    Context,
+    ForgetResult,
+    History,
+    Memory,
+    MemoryDetail,
+    RecallResult,
+    RevokeResult,
+    Side,
+    WatchCheckpoint,
+    WatchEvent,
+    WriteResult,
+)
 from memory_service.client.types import Affected
 
 BAR_CELLS = 12
@@ -27,15 +40,19 @@ _COLOURS = {
     "retracted": "red",
     "forgotten": "red",
     "suppressed": "yellow",
-    "obsolete": "yellow",
+    "yielded": "yellow",
     "active": "green",
 }
 
 
 _NOT_REMEMBERED = {
     "suppressed": "not remembered: what it says was forgotten, and this writer had not seen that",
-    "obsolete": "not remembered: a newer value stands, and this writer had not seen it",
 }
+
+
+def plain(text: str) -> str:
+    """Text in which nothing is markup."""
+    return escape(text)
 
 
 def coloured(word: str) -> str:
@@ -93,6 +110,61 @@ def change(out: Console, result: WriteResult) -> None:
             facts.append(f"support {memory.support}")
         out.print(f"[dim]{escape(' · '.join(facts))}[/]")
     affected(out, result.affected)
+    for met in result.conflicts:
+        if met.other is not None:
+            out.print(f"  [dim]it met[/] {side(met.other)}")
+
+
+def side(one: Side) -> str:
+    """One value of a conflict: what, who, when, and which clock."""
+    value = one.value if isinstance(one.value, str) else json.dumps(one.value, ensure_ascii=False)
+    who = "/".join(part for part in (one.device, one.agent) if part) or one.actor
+    facts = [
+        who,
+        f"said {when(one.said_at)}" if one.said_at else "",
+        f"accepted {when(one.created_at)}" if one.created_at else "",
+    ]
+    if one.dot is not None:
+        facts.append(f"change {one.dot.device}:{one.dot.counter}")
+    facts.append(f"had seen {clock(one.context)}")
+    return f"{escape(one_line(value))}  [dim]{escape(' · '.join(fact for fact in facts if fact))}[/]"
+
+
+def clock(seen: Context) -> str:
+    """A causal context on one line."""
+    return " ".join(f"{device}:{count}" for device, count in sorted(seen.counters.items())) or "nothing"
+
+
+def contested(out: Console, slots: Sequence[ContestedSlot]) -> None:
+    """What memories disagree about."""
+    if not slots:
+        out.print("[dim]nothing is contested[/]")
+    for one in slots:
+        name = f"{one.slot.subject} {one.slot.predicate}" if one.slot.predicate else one.slot.topic or "(no topic)"
+        out.print(f"[magenta]{escape(name)}[/]")
+        for each in one.sides:
+            out.print(f"  {side(each)}")
+            out.print(f"    [dim]{each.memory_id}[/]")
+
+
+def revoked(out: Console, result: RevokeResult, *, preview: bool) -> None:
+    """What was or would be undone."""
+    count = f"{result.changes} {'change' if result.changes == 1 else 'changes'}"
+    out.print(f"would undo {count}" if preview else f"[red]undone[/] {count}  [dim]revision {result.revision}[/]")
+    affected(out, result.affected)
+
+
+def told(out: Console, one: WatchEvent | WatchCheckpoint) -> None:
+    """One message of a watch."""
+    if isinstance(one, WatchCheckpoint):
+        out.print(f"[dim]up to here: {escape(one.cursor)}[/]")
+        return
+    event = one.event
+    what = statement(one.memory) if one.memory is not None else "(gone)"
+    by = event.device or event.actor
+    facts = [when(event.at), f"by {by}" if by else "", event.reason, one.memory_id]
+    out.print(f"{coloured(event.event)}  {escape(what)}")
+    out.print(f"  [dim]{escape(' · '.join(fact for fact in facts if fact))}[/]")
 
 
 def affected(out: Console, others: Iterable[Affected]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Self
 
 from memory_service.client import types as t
 from memory_service.client.core import Core
+from memory_service.client.errors import MemoryClientError
 from memory_service.client.plumbing import BATCH_TIMEOUT_SECONDS, TIMEOUT_SECONDS, ClientOptions
 from memory_service.client.retry import RetryPolicy
+from memory_service.client.watch import CHECKPOINT_SECONDS, AsyncWatch, watcher
 from memory_service.client.wire import AsyncWire, Tls
 
 
@@ -83,6 +85,49 @@ class AsyncMemoryClient(Core):
         return self._iterate(
             where=where, page_size=page_size, agent=agent, user=user, timeout_seconds=timeout_seconds
         )
+
+    def watch(
+        self,
+        cursor: str | None = None,
+        *,
+        from_start: bool = False,
+        events: Sequence[str] = (),
+        kinds: Sequence[t.Kind | str] = (),
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
+        on_interruption: Callable[[MemoryClientError], None] | None = None,
+        agent: str | None = None,
+        user: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> AsyncWatch:
+        """Every state change of a user's memories, in the order of commits, as `WatchEvent`s and checkpoints.
+
+        Args:
+            cursor: where to go on; from now when None. Keep the watch's `cursor` (or that of the last event
+                or checkpoint dealt with) to go on later without missing anything.
+            from_start: without a cursor, from the first change.
+            events: only these, e.g. "superseded". kinds: only of memories of these kinds.
+            checkpoint_seconds: how often the service tells where it stands when nothing happens.
+            on_interruption: told of every break before the watch goes on.
+            agent: who watches (its private memories included); the client's agent when None.
+            timeout_seconds: how long a service that was not reached yet is tried; the client's when None.
+
+        A broken stream, a service that is away and WATCHER_TOO_SLOW are waited out: the watch goes on where
+        it was. Everything else is raised, `OutOfRange` (CURSOR_TOO_OLD) above all: what happened since is no
+        longer kept, so read the memories anew and watch from now. The first checkpoint says from where.
+        """
+        inner = watcher(
+            self,
+            cursor=cursor,
+            from_start=from_start,
+            events=events,
+            kinds=kinds,
+            checkpoint_seconds=checkpoint_seconds,
+            on_interruption=on_interruption,
+            agent=agent,
+            user=user,
+            timeout_seconds=timeout_seconds,
+        )
+        return AsyncWatch(inner)
 
     async def close(self) -> None:
         """Close the connection; calls under way end with `ClientClosed`."""

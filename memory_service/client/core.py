@@ -6,18 +6,18 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Unpack
 
-from memory_service.client import decode, encode, rpcs
+from memory_service.client import decode, encode, requests, rpcs
 from memory_service.client import types as t
 from memory_service.client.batches import BatchProgress, BatchWriter, WriteOutcome
+from memory_service.client.decisions import Decisions
 from memory_service.client.errors import InvalidArgument
-from memory_service.client.plumbing import Plumbing
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
 
 BATCH_SIZE = 100
 
 
-class Core(Plumbing):
+class Core(Decisions):
     """Every call of the API as a coroutine. Arguments common to all of them:
 
     Args:
@@ -56,14 +56,10 @@ class Core(Plumbing):
         device that comes back with statements made offline gives the context it had when they were made
         (`causal_context`), so that what others said meanwhile is not silently replaced.
         """
-        owner, identity = self._user(user), self._request_id(request_id)
-        request = api.WriteRequest(
-            user=owner,
-            memory=self._memory(text, fields),
-            request_id=identity,
-            dot=encode.dot(dot, self.device),
-            context=encode.context(self._context(owner, context)),
-        )
+        owner = self._user(user)
+        request = requests.write(text, fields)
+        self._sign(request.memory)
+        self._address(request, owner, request_id, dot, context)
         response = await self._change(rpcs.WRITE, request, owner, timeout_seconds)
         return decode.write_result(response)
 
@@ -124,26 +120,19 @@ class Core(Plumbing):
         `nature` says whether the old value was "wrong" (never true; the default) or "outdated" (true until
         `changed_at`, or until now). With `etag` the change is refused (`Aborted`) if the memory has changed.
         """
-        owner, identity = self._user(user), self._request_id(request_id)
-        if (memory_id is None) == (slot is None):
-            raise InvalidArgument("give either a memory id or a slot", reason="FIELD_REQUIRED", field="memory_id")
-        where = _slot(slot)
-        if where is not None and "object" in fields:
-            fields = t.MemoryFields(**{"subject": where.subject, "predicate": where.predicate, **fields})
-        request = api.CorrectRequest(
-            user=owner,
-            memory_id=None if memory_id is None else encode.text(memory_id, "memory_id"),
-            slot=None if where is None else encode.slot(where),
-            memory=self._memory(text, fields, from_client=False),
-            update_mask=encode.update_mask(text, fields, update_mask),
-            etag=encode.text(etag, "etag"),
-            nature=encode.nature(nature),
-            changed_at=encode.timestamp(changed_at, "changed_at"),
-            reason=encode.text(reason, "reason"),
-            request_id=identity,
-            dot=encode.dot(dot, self.device),
-            context=encode.context(self._context(owner, context)),
+        owner = self._user(user)
+        request = requests.correct(
+            memory_id,
+            text,
+            slot,
+            fields,
+            nature=nature,
+            changed_at=changed_at,
+            reason=reason,
+            etag=etag,
+            update_mask=update_mask,
         )
+        self._address(request, owner, request_id, dot, context)
         response = await self._change(rpcs.CORRECT, request, owner, timeout_seconds)
         return decode.write_result(response)
 
@@ -153,6 +142,7 @@ class Core(Plumbing):
         *,
         slot: t.Slot | tuple[str, str] | None = None,
         where: t.MemoryFilter | None = None,
+        statement: str | t.Assertion | t.NewMemory | None = None,
         validate_only: bool = False,
         reason: str = "",
         user: str | None = None,
@@ -161,30 +151,20 @@ class Core(Plumbing):
         context: t.ContextArgument = t.KEPT,
         timeout_seconds: float | None = None,
     ) -> t.ForgetResult:
-        """Forget memories by id, everything of a slot, or all that match a filter; give one of the three.
+        """Forget memories by id, everything of a slot, all that match a filter, or whatever says a statement.
 
+        Give one of the four. A statement is for a writer that never heard the memory's id.
         With `validate_only` nothing changes and the answer says what would be forgotten.
         """
-        owner, identity = self._user(user), self._request_id(request_id)
-        if sum(target is not None for target in (ids, slot, where)) != 1:
-            raise InvalidArgument(
-                "give ids, a slot or a filter: one of the three", reason="FIELD_REQUIRED", field="target"
-            )
-        named = None if ids is None else encode.texts([ids] if isinstance(ids, str) else ids, "memories.ids")
-        chosen = _slot(slot)
-        request = api.ForgetRequest(
-            user=owner,
-            memories=None if named is None else api.MemoryIds(ids=named),
-            slot=None if chosen is None else encode.slot(chosen),
-            filter=encode.memory_filter(where),
-            validate_only=validate_only,
-            reason=encode.text(reason, "reason"),
-            request_id="" if validate_only else identity,
-            dot=None if validate_only else encode.dot(dot, self.device),
-            context=encode.context(self._context(owner, context)),
-        )
+        owner = self._user(user)
+        request = requests.forget(ids, slot, where, statement, reason=reason)
         if validate_only:
+            request.user, request.validate_only = owner, True
+            seen = encode.context(self._context(owner, context))
+            if seen is not None:
+                request.context.CopyFrom(seen)
             return decode.forget_result(await self._call(rpcs.FORGET, request, timeout_seconds))
+        self._address(request, owner, request_id, dot, context)
         return decode.forget_result(await self._change(rpcs.FORGET, request, owner, timeout_seconds))
 
     async def rollback(
@@ -201,17 +181,14 @@ class Core(Plumbing):
         timeout_seconds: float | None = None,
     ) -> t.WriteResult:
         """Make an earlier version of a memory current again, as a new version."""
-        owner, identity = self._user(user), self._request_id(request_id)
+        owner = self._user(user)
         request = api.RollbackRequest(
-            user=owner,
             memory_id=encode.text(memory_id, "memory_id"),
             version=encode.integer(version, "version", 2**64 - 1),
             etag=encode.text(etag, "etag"),
             reason=encode.text(reason, "reason"),
-            request_id=identity,
-            dot=encode.dot(dot, self.device),
-            context=encode.context(self._context(owner, context)),
         )
+        self._address(request, owner, request_id, dot, context)
         response = await self._change(rpcs.ROLLBACK, request, owner, timeout_seconds)
         return decode.rollback_result(response)
 
@@ -380,7 +357,3 @@ class Core(Plumbing):
         """Revoke a key; requests with it fail from then on."""
         request = admin.RevokeKeyRequest(id=encode.text(key_id, "id"))
         await self._call(rpcs.REVOKE_KEY, request, timeout_seconds)
-
-
-def _slot(slot: t.Slot | tuple[str, str] | None) -> t.Slot | None:
-    return t.Slot(*slot) if isinstance(slot, tuple) else slot

@@ -19,6 +19,7 @@ from memory_service.client import types as t
 from memory_service.client.encode import EXACT_INTEGER_MAX
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
+from memory_service.v1 import sync_service_pb2 as sync
 from memory_service.v1 import types_pb2 as pb
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -136,8 +137,8 @@ def _affected(value: api.Affected) -> t.Affected:
     )
 
 
-def write_result(value: api.WriteResponse | api.CorrectResponse) -> t.WriteResult:
-    """What remembering or correcting did."""
+def write_result(value: api.WriteResponse | api.CorrectResponse | api.ResolveConflictResponse) -> t.WriteResult:
+    """What remembering, correcting or deciding did."""
     return _changed(value, _effect(value.effect))
 
 
@@ -147,7 +148,8 @@ def rollback_result(value: api.RollbackResponse) -> t.WriteResult:
 
 
 def _changed(
-    value: api.WriteResponse | api.CorrectResponse | api.RollbackResponse, effect: t.Effect
+    value: api.WriteResponse | api.CorrectResponse | api.RollbackResponse | api.ResolveConflictResponse,
+    effect: t.Effect,
 ) -> t.WriteResult:
     return t.WriteResult(
         memory=memory(value.memory) if value.HasField("memory") else None,
@@ -171,6 +173,28 @@ def forget_result(value: api.ForgetResponse) -> t.ForgetResult:
         dot=dot(value.dot),
         replayed=value.replayed,
     )
+
+
+def revoke_result(value: api.RevokeWriterResponse) -> t.RevokeResult:
+    """What was, or would be, undone."""
+    return t.RevokeResult(
+        changes=value.changes,
+        affected=tuple(_affected(one) for one in value.affected),
+        revision=value.revision,
+        token=value.token,
+        context=context(value.context),
+        dot=dot(value.dot),
+        replayed=value.replayed,
+    )
+
+
+def watched(value: sync.WatchResponse) -> t.WatchEvent | t.WatchCheckpoint | None:
+    """One message to a watcher; None for one of a sort that this client does not know."""
+    if value.HasField("event"):
+        told = value.event
+        now = memory(told.memory) if told.HasField("memory") else None
+        return t.WatchEvent(told.cursor, told.memory_id, _event(told.event), now)
+    return t.WatchCheckpoint(value.checkpoint.cursor) if value.HasField("checkpoint") else None
 
 
 def recall_result(value: api.RecallResponse) -> t.RecallResult:

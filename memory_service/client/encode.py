@@ -187,6 +187,16 @@ def memory_input(statement: str | None, fields: t.MemoryFields, where: str = "me
     return message
 
 
+def statement(value: str | t.Assertion | t.NewMemory, where: str) -> pb.MemoryInput:
+    """A statement given as text, as subject, predicate and object, or in full."""
+    if isinstance(value, t.Assertion):
+        fields = t.MemoryFields(subject=value.subject, predicate=value.predicate, object=value.object)
+        return memory_input(None, fields, where)
+    if isinstance(value, t.NewMemory):
+        return memory_input(value.text, value.fields, where)
+    return memory_input(text(value, f"{where}.text"), t.MemoryFields(), where)
+
+
 def _assertion(fields: t.MemoryFields, where: str) -> pb.Assertion:
     predicate = text(fields.get("predicate", ""), f"{where}.assertion.predicate")
     subject = fields.get("subject", "user" if predicate else "")

@@ -14,7 +14,11 @@
     ├── DeadlineExceeded       the time allowed ran out (a TimeoutError too)
     ├── Unimplemented          the server does not know the call: it is older than this client
     ├── Internal               a fault of the service
-    └── ClientClosed           the client was closed
+    ├── ClientClosed           the client was closed
+    └── DeviceError            the file of an offline device cannot be used
+        ├── DeviceFileLocked     another process has it open
+        ├── DeviceFileCorrupt    it is damaged, or not such a file; nothing was changed
+        └── DeviceOutOfStep      the service knows another history of this device: start a new incarnation
 
 `reason` is a name of `ErrorReason` (`proto/memory_service/v1/error_reason.proto`) without its prefix, or ""
 when the failure did not come from the service itself (a refused connection, say). No message, attribute or
@@ -132,3 +136,23 @@ class Internal(MemoryClientError):
 
 class ClientClosed(MemoryClientError):
     """The client was closed before or during the call."""
+
+
+class DeviceError(MemoryClientError):
+    """The file of an offline device cannot be used; what it holds is as it was."""
+
+
+class DeviceFileLocked(DeviceError):
+    """Another process, or another `OfflineDevice` of this one, has the file open."""
+
+
+class DeviceFileCorrupt(DeviceError):
+    """The file is damaged, or is not the file of an offline device. It is left as it is."""
+
+
+class DeviceOutOfStep(DeviceError):
+    """The service knows changes of this device that its file does not, or the other way round.
+
+    So the device was installed anew under its old name, or its file (or the service) came back from a backup.
+    `OfflineDevice.new_incarnation` goes on under a fresh name; nothing queued is lost.
+    """

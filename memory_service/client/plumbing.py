@@ -20,8 +20,24 @@ TIMEOUT_SECONDS = 5.0
 BATCH_TIMEOUT_SECONDS = 60.0
 CLIENT_VERSION = importlib.metadata.version("memory-service")
 
-ChangeRequest = TypeVar("ChangeRequest", api.WriteRequest, api.CorrectRequest, api.ForgetRequest, api.RollbackRequest)
-Changed = TypeVar("Changed", api.WriteResponse, api.CorrectResponse, api.ForgetResponse, api.RollbackResponse)
+ChangeRequest = TypeVar(
+    "ChangeRequest",
+    api.WriteRequest,
+    api.CorrectRequest,
+    api.ForgetRequest,
+    api.RollbackRequest,
+    api.ResolveConflictRequest,
+    api.RevokeWriterRequest,
+)
+Changed = TypeVar(
+    "Changed",
+    api.WriteResponse,
+    api.CorrectResponse,
+    api.ForgetResponse,
+    api.RollbackResponse,
+    api.ResolveConflictResponse,
+    api.RevokeWriterResponse,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,18 +159,33 @@ class Plumbing:
         identity = self._request_id(memory.request_id or None)
         memory = replace(memory, request_id=identity)
         message = api.BatchWriteItem(
-            memory=self._memory(memory.text, memory.fields),
+            memory=encode.memory_input(memory.text, memory.fields),
             request_id=identity,
             dot=encode.dot(memory.dot, self.device),
         )
+        self._sign(message.memory)
         return self._user(memory.user if memory.user is not None else user), memory, message
 
-    def _memory(self, text: str | None, fields: t.MemoryFields, *, from_client: bool = True) -> pb.MemoryInput:
-        message = encode.memory_input(text, fields)
-        if from_client:
-            message.agent = message.agent or encode.text(self.agent, "agent")
-            message.session = message.session or encode.text(self.session, "session")
-        return message
+    def _sign(self, message: pb.MemoryInput) -> None:
+        """Say which agent and conversation it comes from, unless it says so itself."""
+        message.agent = message.agent or encode.text(self.agent, "agent")
+        message.session = message.session or encode.text(self.session, "session")
+
+    def _address(
+        self,
+        request: ChangeRequest,
+        owner: str,
+        request_id: str | None,
+        dot: t.Dot | None,
+        context: t.ContextArgument,
+    ) -> None:
+        """Say whose memory a change is for, and what its writer had seen."""
+        request.user, request.request_id = owner, self._request_id(request_id)
+        name, seen = encode.dot(dot, self.device), encode.context(self._context(owner, context))
+        if name is not None:
+            request.dot.CopyFrom(name)
+        if seen is not None:
+            request.context.CopyFrom(seen)
 
     def _user(self, user: str | None) -> str:
         return encode.text(self.user if user is None else user, "user")

@@ -7,8 +7,10 @@ from typing import Final
 from memory_service.client.wire import Rpc
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
+from memory_service.v1 import sync_service_pb2 as sync
 
 _MEMORY: Final = "/memory_service.v1.MemoryService"
+_SYNC: Final = "/memory_service.v1.SyncService"
 _ADMIN: Final = "/memory_service.v1.AdminService"
 
 WRITE = Rpc[api.WriteRequest, api.WriteResponse](f"{_MEMORY}/Write", api.WriteResponse)
@@ -20,7 +22,16 @@ GET = Rpc[api.GetMemoryRequest, api.GetMemoryResponse](f"{_MEMORY}/GetMemory", a
 LIST = Rpc[api.ListMemoriesRequest, api.ListMemoriesResponse](f"{_MEMORY}/ListMemories", api.ListMemoriesResponse)
 HISTORY = Rpc[api.GetHistoryRequest, api.GetHistoryResponse](f"{_MEMORY}/GetHistory", api.GetHistoryResponse)
 ROLLBACK = Rpc[api.RollbackRequest, api.RollbackResponse](f"{_MEMORY}/Rollback", api.RollbackResponse)
+RESOLVE = Rpc[api.ResolveConflictRequest, api.ResolveConflictResponse](
+    f"{_MEMORY}/ResolveConflict", api.ResolveConflictResponse
+)
+REVOKE_WRITER = Rpc[api.RevokeWriterRequest, api.RevokeWriterResponse](
+    f"{_MEMORY}/RevokeWriter", api.RevokeWriterResponse
+)
 PREWARM = Rpc[api.PrewarmRequest, api.PrewarmResponse](f"{_MEMORY}/Prewarm", api.PrewarmResponse)
+
+SYNC = Rpc[sync.SyncRequest, sync.SyncResponse](f"{_SYNC}/Sync", sync.SyncResponse)
+WATCH = Rpc[sync.WatchRequest, sync.WatchResponse](f"{_SYNC}/Watch", sync.WatchResponse)
 
 # A key has no request id: made twice, it would be two.
 CREATE_KEY = Rpc[admin.CreateKeyRequest, admin.CreateKeyResponse](

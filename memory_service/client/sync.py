@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from memory_service.client import types as t
 from memory_service.client.core import Core
+from memory_service.client.errors import MemoryClientError
 from memory_service.client.plumbing import BATCH_TIMEOUT_SECONDS, TIMEOUT_SECONDS, ClientOptions
 from memory_service.client.retry import RetryPolicy
+from memory_service.client.watch import CHECKPOINT_SECONDS, Watch, watcher
 from memory_service.client.wire import BlockingWire, Tls, drive
 
 P = ParamSpec("P")
@@ -72,6 +74,9 @@ class MemoryClient:
     correct = _blocking(Core.correct)
     forget = _blocking(Core.forget)
     rollback = _blocking(Core.rollback)
+    resolve_conflict = _blocking(Core.resolve_conflict)
+    revoke_writer = _blocking(Core.revoke_writer)
+    undo_revocation = _blocking(Core.undo_revocation)
     recall = _blocking(Core.recall)
     get = _blocking(Core.get)
     list_page = _blocking(Core.list_page)
@@ -105,6 +110,34 @@ class MemoryClient:
             except StopAsyncIteration:
                 return
             yield memory
+
+    def watch(
+        self,
+        cursor: str | None = None,
+        *,
+        from_start: bool = False,
+        events: Sequence[str] = (),
+        kinds: Sequence[t.Kind | str] = (),
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
+        on_interruption: Callable[[MemoryClientError], None] | None = None,
+        agent: str | None = None,
+        user: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> Watch:
+        """Every state change of a user's memories; see `AsyncMemoryClient.watch`."""
+        inner = watcher(
+            self._core,
+            cursor=cursor,
+            from_start=from_start,
+            events=events,
+            kinds=kinds,
+            checkpoint_seconds=checkpoint_seconds,
+            on_interruption=on_interruption,
+            agent=agent,
+            user=user,
+            timeout_seconds=timeout_seconds,
+        )
+        return Watch(inner)
 
     @property
     def target(self) -> str:

@@ -9,9 +9,48 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import Enum
-from typing import Final, Literal, TypeAlias, TypedDict
+from typing import Literal, TypedDict
 
+from memory_service.client.conflicts import CONFLICTING
+from memory_service.client.conflicts import (
+    Conflict as Conflict,
+)
+from memory_service.client.conflicts import (
+    Side as Side,
+)
+from memory_service.client.values import (
+    KEPT as KEPT,
+)
+from memory_service.client.values import (
+    Assertion as Assertion,
+)
+from memory_service.client.values import (
+    Context as Context,
+)
+from memory_service.client.values import (
+    ContextArgument as ContextArgument,
+)
+from memory_service.client.values import (
+    Dot as Dot,
+)
+from memory_service.client.values import (
+    JsonScalar as JsonScalar,
+)
+from memory_service.client.values import (
+    JsonValue as JsonValue,
+)
+from memory_service.client.values import (
+    Kept as Kept,
+)
+from memory_service.client.values import (
+    Memory as Memory,
+)
+from memory_service.client.values import (
+    Provenance as Provenance,
+)
+from memory_service.client.values import (
+    Slot as Slot,
+)
 from memory_service.client.words import (
     CorrectionNature as CorrectionNature,
 )
@@ -39,119 +78,6 @@ from memory_service.client.words import (
 from memory_service.client.words import (
     Visibility as Visibility,
 )
-
-JsonScalar = str | int | float | bool | None
-JsonValue: TypeAlias = "JsonScalar | Sequence[JsonValue] | Mapping[str, JsonValue]"
-
-
-class Kept(Enum):
-    """The type of `KEPT`."""
-
-    KEPT = "kept"
-
-    def __repr__(self) -> str:
-        return "KEPT"
-
-
-KEPT: Final = Kept.KEPT
-"""As a `context`: what this client has seen of the user so far (and everything, if nothing yet)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """A causal context: for each device, how many of its changes have been seen."""
-
-    counters: Mapping[str, int] = field(default_factory=dict)
-
-    def covers(self, other: Context) -> bool:
-        """Whether everything `other` has seen has been seen here too."""
-        return all(self.counters.get(device, 0) >= count for device, count in other.counters.items())
-
-    def merged(self, other: Context) -> Context:
-        """What has been seen by either."""
-        counters = dict(self.counters)
-        for device, count in other.counters.items():
-            counters[device] = max(count, counters.get(device, 0))
-        return Context(counters)
-
-
-ContextArgument: TypeAlias = Context | Kept | None
-"""`KEPT`, an own `Context`, or None for "everything the server has when it accepts the change"."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """The name of one change: the `counter`-th that `device` made; 0 lets the server number it."""
-
-    device: str
-    counter: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """What a memory is about: (subject, predicate), or a topic for statements without structure."""
-
-    subject: str = ""
-    predicate: str = ""
-    topic: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Assertion:
-    """A structured statement; `object` is any JSON value."""
-
-    subject: str
-    predicate: str
-    object: JsonValue
-
-
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """Where a version came from. `actor` is the id of the key that wrote it."""
-
-    actor: str = ""
-    device: str = ""
-    agent: str = ""
-    session: str = ""
-    process: str = ""
-    reference: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """A memory as it stands, or one version of it. Fields as in `types.proto`; absent times are None."""
-
-    id: str
-    version: int
-    etag: str
-    kind: Kind
-    text: str
-    assertion: Assertion | None
-    topic: str
-    tags: tuple[str, ...]
-    source: Source
-    confidence: float
-    importance: float
-    support: int
-    tier: Tier
-    status: Status
-    valid_from: datetime | None
-    valid_to: datetime | None
-    recorded_at: datetime | None
-    expires_at: datetime | None
-    said_at: datetime | None
-    created_at: datetime | None
-    provenance: Provenance
-    dot: Dot | None
-    context: Context
-    visibility: Visibility
-    pinned: bool
-    access_count: int
-    adopted_count: int
-    last_access_at: datetime | None
-    language: str
-    reason: str
-    redacted: bool
 
 
 class MemoryFields(TypedDict, total=False):
@@ -277,6 +203,20 @@ class WriteResult:
     dot: Dot | None
     replayed: bool
 
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """What this change met: for every memory that it contested, made yield or replaced, or that it yields
+        to, both values, with who said them, when, and by which clock (F7)."""
+        met = [one for one in self.affected if one.effect in CONFLICTING]
+        mine = None if self.memory is None else Side.of(self.memory)
+        found = [
+            Conflict(one.effect, one.memory_id, mine, None if one.memory is None else Side.of(one.memory), one.reason)
+            for one in met
+        ]
+        if not found and self.effect in (Effect.CONTESTED, Effect.YIELDED) and self.memory is not None:
+            found.append(Conflict(self.effect, self.memory.id, mine, None, self.memory.reason))
+        return tuple(found)
+
 
 @dataclass(frozen=True, slots=True)
 class ForgetResult:
@@ -285,6 +225,25 @@ class ForgetResult:
     forgotten_count: int
     memory_ids: tuple[str, ...]
     preview: tuple[Memory, ...]
+    token: str
+    context: Context
+    dot: Dot | None
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeResult:
+    """What was undone or, with `validate_only`, what would be.
+
+    Attributes:
+        changes: how many of the writer's changes.
+        affected: every memory that this touched.
+        revision: names this revocation for `undo_revocation`.
+    """
+
+    changes: int
+    affected: tuple[Affected, ...]
+    revision: int
     token: str
     context: Context
     dot: Dot | None
@@ -390,6 +349,29 @@ class History:
     versions: tuple[Memory, ...]
     events: tuple[HistoryEvent, ...]
     links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One state change, told to a watcher.
+
+    Attributes:
+        cursor: going on from here, nothing after this event is missed. The event itself, and others of the
+            same change, may come again when it was not known yet that the change was complete.
+        memory: as it stands when the event is sent; None when it is gone.
+    """
+
+    cursor: str
+    memory_id: str
+    event: HistoryEvent
+    memory: Memory | None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchCheckpoint:
+    """Nothing more happened up to `cursor`."""
+
+    cursor: str
 
 
 @dataclass(frozen=True, slots=True)

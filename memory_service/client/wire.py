@@ -19,6 +19,7 @@ import grpc.aio
 from google.protobuf.message import Message
 
 from memory_service.client.errors import ClientClosed
+from memory_service.client.streams import AsyncStream, BlockingStream
 
 Request = TypeVar("Request", bound=Message)
 Response = TypeVar("Response", bound=Message)
@@ -79,6 +80,10 @@ class Wire(Protocol):
         """One attempt. Raises grpc.RpcError, or ClientClosed."""
         ...
 
+    def stream(self, rpc: Rpc[Request, Response], *, metadata: Metadata) -> Stream[Request, Response]:
+        """Open a stream, which lasts until either side ends it. Raises ClientClosed."""
+        ...
+
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         ...
@@ -92,6 +97,27 @@ class Wire(Protocol):
         ...
 
 
+class Stream(Protocol, Generic[Request, Response]):  # type: ignore[misc]  # invariance is of no use here
+    """A call of many messages either way; `memory_service.client.streams` has both sorts."""
+
+    async def send(self, request: Request) -> None:
+        """Send one message. To a stream that has ended it does nothing: `receive` says why it ended."""
+        ...
+
+    async def done_sending(self) -> None:
+        """Nothing more will be sent."""
+        ...
+
+    async def receive(self, idle_seconds: float) -> Response | None:
+        """The next message, None at the end. Raises grpc.RpcError, ClientClosed, or Unavailable when nothing
+        came for `idle_seconds`."""
+        ...
+
+    def cancel(self) -> None:
+        """End it. May be called at any time, and again."""
+        ...
+
+
 class Handle(Protocol, Generic[Result]):  # type: ignore[misc]  # invariance is of no use to anybody here
     """Work begun by `Wire.start`."""
 
@@ -100,6 +126,11 @@ class Handle(Protocol, Generic[Result]):  # type: ignore[misc]  # invariance is 
     def cancel(self) -> bool:
         """Ask it to stop; whether it may."""
         ...
+
+
+def _serialised(message: Message) -> bytes:
+    # `Message.SerializeToString` itself is abstract: every message has its own.
+    return message.SerializeToString()
 
 
 def _user_agent(version: str) -> tuple[str, str]:
@@ -139,6 +170,16 @@ class AsyncWire:
                 raise ClientClosed("the client was closed during the call") from None
             raise
         return response
+
+    def stream(self, rpc: Rpc[Request, Response], *, metadata: Metadata) -> Stream[Request, Response]:
+        if self._closed:
+            raise ClientClosed("the client is closed")
+        opened = self._open().stream_stream(
+            rpc.path,
+            request_serializer=_serialised,
+            response_deserializer=rpc.response.FromString,
+        )
+        return AsyncStream(opened(metadata=tuple(metadata)), lambda: self._closed)
 
     def _open(self) -> grpc.aio.Channel:
         if self._channel is None:
@@ -198,6 +239,16 @@ class BlockingWire:
                 raise ClientClosed("the client was closed during the call") from None
             raise
         return response
+
+    def stream(self, rpc: Rpc[Request, Response], *, metadata: Metadata) -> Stream[Request, Response]:
+        if self._closed:
+            raise ClientClosed("the client is closed")
+        opened = self._channel.stream_stream(
+            rpc.path,
+            request_serializer=_serialised,
+            response_deserializer=rpc.response.FromString,
+        )
+        return BlockingStream(opened, metadata, lambda: self._closed)
 
     async def sleep(self, seconds: float) -> None:
         time.sleep(seconds)  # noqa: ASYNC251 - this wire blocks its caller by design

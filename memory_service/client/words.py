@@ -41,13 +41,15 @@ class Tier(StrEnum):
 
 
 class Status(StrEnum):
-    """Whether a memory speaks for the present: superseded was true once, retracted never was."""
+    """Whether a memory speaks for the present: superseded was true once, retracted never was; yielded stands,
+    but another value of its slot speaks for it."""
 
     UNKNOWN = "unknown"
     ACTIVE = "active"
     CONTESTED = "contested"
     SUPERSEDED = "superseded"
     RETRACTED = "retracted"
+    YIELDED = "yielded"
 
 
 class Visibility(StrEnum):
@@ -82,7 +84,7 @@ class Effect(StrEnum):
     FORGOTTEN = "forgotten"
     SUPPRESSED = "suppressed"
     REACTIVATED = "reactivated"
-    OBSOLETE = "obsolete"
+    YIELDED = "yielded"
 
 
 class CorrectionNature(StrEnum):

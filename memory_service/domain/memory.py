@@ -13,8 +13,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
+from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import MemoryId, Revision
 from memory_service.domain.vector_clock import Dot, VectorClock
+
+NO_EVIDENCE = Evidence()
 
 JsonScalar = str | int | float | bool | None
 JsonValue: TypeAlias = "JsonScalar | Sequence[JsonValue] | Mapping[str, JsonValue]"
@@ -56,17 +59,20 @@ class Status(StrEnum):
     """Whether a memory speaks for the present.
 
     `superseded` was true and no longer is; `retracted` was never true (P10). `contested` waits for
-    a decision.
+    a decision. `yielded` stands, but another value of its slot speaks for it (F7).
     """
 
     ACTIVE = "active"
     CONTESTED = "contested"
+    YIELDED = "yielded"
     SUPERSEDED = "superseded"
     RETRACTED = "retracted"
 
 
 CURRENT_STATUSES = frozenset({Status.ACTIVE, Status.CONTESTED})
 """Statuses that a recall about now may return."""
+STANDING_STATUSES = CURRENT_STATUSES | {Status.YIELDED}
+"""Statuses of memories that still count when their slot changes."""
 
 
 class Visibility(StrEnum):
@@ -147,6 +153,8 @@ class MemoryVersion:
         said_at: when the statement was made, as the writer tells it; shown, filtered by, and used to
             read relative dates.
         dot, context: the change that made this version, and what its writer had seen.
+        evidence: the statements that stand behind the claim; empty once it was replaced.
+        disputed: arbitration set it against another value (E4).
         revision: the owner's revision that made it.
     """
 
@@ -180,6 +188,13 @@ class MemoryVersion:
     pinned: bool = False
     reason: str = ""
     redacted: bool = False
+    evidence: Evidence = NO_EVIDENCE
+    disputed: bool = False
+
+    @property
+    def merged(self) -> bool:
+        """Whether it was made from siblings and stands for them; nobody stated it as such."""
+        return self.status in STANDING_STATUSES and not self.evidence
 
 
 @dataclass(frozen=True, slots=True)

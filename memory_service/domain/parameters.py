@@ -29,6 +29,7 @@ class Parameters:
         protected_accesses: an old value accessed more often is replaced by explicit correction only (E4).
         reactivation_discount: factor on the confidence of an archived memory mentioned again (E15).
         memories_max: most memories one owner may have.
+        active_devices_max: devices the owner's clock names; beyond, the least recently seen are folded away.
     """
 
     confidence_by_source: Mapping[Source, float] = field(default_factory=lambda: _CONFIDENCE_BY_SOURCE)
@@ -37,3 +38,4 @@ class Parameters:
     protected_accesses: int = 5
     reactivation_discount: float = 0.8
     memories_max: int = 200_000
+    active_devices_max: int = 128

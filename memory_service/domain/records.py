@@ -10,7 +10,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.domain.ids import MemoryId, Revision
+from memory_service.domain.evidence import Retirement
+from memory_service.domain.ids import DeviceId, MemoryId, Revision
 from memory_service.domain.memory import (
     Kind,
     MemoryHead,
@@ -77,6 +78,7 @@ class JournalEvent(StrEnum):
     SUPPORTED = "supported"
     SUPERSEDED = "superseded"
     CONTESTED = "contested"
+    YIELDED = "yielded"
     CORRECTED = "corrected"
     RETRACTED = "retracted"
     ROLLED_BACK = "rolled_back"
@@ -122,7 +124,8 @@ class Tombstone:
     """The trace a Forget leaves (B3): salted digests, never content.
 
     `digest` is of the memory id, the claim or the slot, by `scope`. `context` is what the forgetting writer
-    had seen; `dot` names the Forget itself.
+    had seen; `dot` names the Forget itself. A memory's tombstone keeps the digests of its claims (32 bytes
+    each), so that a second Forget of it stops the same claims again.
     """
 
     scope: TombstoneScope
@@ -131,6 +134,7 @@ class Tombstone:
     context: VectorClock
     at: datetime
     revision: Revision
+    claims: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,33 @@ class StoredOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeRecord:
+    """One accepted change: which revision its dot made, and who made it."""
+
+    revision: Revision
+    dot: Dot
+    operation: str
+    actor: str
+    agent: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRecord:
+    """What is known of one device of an owner.
+
+    Attributes:
+        counter: its highest accepted change.
+        retirement: set once its changes were folded into the retired actor.
+    """
+
+    device: DeviceId
+    counter: int
+    last_seen: datetime | None = None
+    retirement: Retirement | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Changeset:
     """Everything that one commit writes, decided by the domain beforehand.
 
@@ -163,6 +194,8 @@ class Changeset:
             assertion, topic, slot, claim, tags, reason and provenance reference are emptied, `redacted` is
             set. Reasons in their journal before this change are emptied as well: they are a caller's free text.
         outcomes: one for each accepted request in the commit.
+        changes: one for each accepted change in the commit.
+        retired: devices folded into the retired actor; `state.clock` no longer names them.
     """
 
     state: OwnerState
@@ -174,6 +207,8 @@ class Changeset:
     tombstones: Sequence[Tombstone] = ()
     forgotten: Sequence[MemoryId] = ()
     outcomes: Sequence[StoredOutcome] = ()
+    changes: Sequence[ChangeRecord] = ()
+    retired: Mapping[DeviceId, Retirement] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

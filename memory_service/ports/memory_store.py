@@ -25,10 +25,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from memory_service.domain.ids import MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import MemoryHead, MemoryVersion
+from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
+from memory_service.domain.memory import MemoryHead, MemoryVersion, Relation
 from memory_service.domain.records import (
+    ChangeRecord,
     Changeset,
+    DeviceRecord,
     Fragment,
     JournalEntry,
     JournalEvent,
@@ -41,10 +43,13 @@ from memory_service.domain.records import (
     Tombstone,
     TombstoneScope,
 )
-from memory_service.domain.vector_clock import Dot
+from memory_service.domain.vector_clock import Dot, VectorClock
 
 __all__ = [
+    "ChangeRecord",
+    "Changed",
     "Changeset",
+    "DeviceRecord",
     "Fragment",
     "JournalEntry",
     "JournalEvent",
@@ -59,7 +64,26 @@ __all__ = [
     "StoredOutcome",
     "Tombstone",
     "TombstoneScope",
+    "Writer",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Whose changes: those with this device, this agent and this credential, where given (B9)."""
+
+    device: str = ""
+    agent: str = ""
+    actor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A memory as it stands after `revision` changed it; `head` is None when it was forgotten."""
+
+    revision: Revision
+    memory_id: MemoryId
+    head: MemoryHead | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +111,13 @@ class OwnerChange(Protocol):
         ...
 
     async def heads_in_slots(self, slots: Sequence[str]) -> Sequence[MemoryHead]:
-        """Heads with status active or contested whose `slot` is one of `slots`, any tier, oldest first."""
+        """Heads of standing status (active, contested, yielded) in these slots, any tier, oldest first."""
         ...
 
-    async def heads_of_claims(self, claims: Sequence[str]) -> Sequence[MemoryHead]:
-        """Heads with status active or contested whose `claim` is one of `claims`, any tier, oldest first."""
+    async def heads_of_claims(
+        self, claims: Sequence[str], *, standing_only: bool = True
+    ) -> Sequence[MemoryHead]:
+        """Heads of these claims, any tier, oldest first; of standing status unless `standing_only` is False."""
         ...
 
     async def heads(self, ids: Sequence[MemoryId]) -> Sequence[MemoryHead]:
@@ -120,6 +146,30 @@ class OwnerChange(Protocol):
         That is: every `from_id` of a DERIVED_FROM link to one of `ids`, and every `to_id` of a MERGED_INTO link
         from one of `ids`.
         """
+        ...
+
+    async def linked(self, ids: Sequence[MemoryId], relation: Relation) -> Sequence[Link]:
+        """Links of this relation from or to any of `ids`, each once."""
+        ...
+
+    async def devices(self, names: Sequence[DeviceId]) -> Mapping[DeviceId, DeviceRecord]:
+        """What is known of these devices, retired ones included; devices never heard of are left out."""
+        ...
+
+    async def idle_devices(self, *, limit: int) -> Sequence[DeviceRecord]:
+        """Devices that are not retired, least recently seen first (never seen before all), then by name."""
+        ...
+
+    async def changes_by(self, writer: Writer, since: datetime) -> Sequence[ChangeRecord]:
+        """Changes that a writer made at or after `since`, oldest first."""
+        ...
+
+    async def changes_at(self, revisions: Sequence[Revision]) -> Sequence[ChangeRecord]:
+        """The changes that made these revisions, oldest first."""
+        ...
+
+    async def versions_at(self, revisions: Sequence[Revision]) -> Sequence[MemoryVersion]:
+        """Versions made by these revisions, of memories that still have a head, by (revision, id, version)."""
         ...
 
     async def apply(self, changeset: Changeset) -> None:
@@ -187,10 +237,47 @@ class MemoryStore(Protocol):
     ) -> SearchRows:
         """Versions believed at `recorded_at` (newest when None) that held at `valid_at` (any when None).
 
-        Of each memory the newest version with `recorded_at` not after the given one is taken; retracted and
-        redacted ones are left out; superseded ones are kept, since they may have held at `valid_at`; with
+        Of each memory the newest version with `recorded_at` not after the given one is taken; retracted,
+        yielded and redacted ones are left out; superseded ones are kept, since they may have held at `valid_at`; with
         `valid_at` None only current statuses are kept. At most `limit` rows, newest recorded first.
         """
+        ...
+
+    async def changes_since(self, owner: OwnerKey, revision: Revision, *, limit: int) -> Sequence[ChangeRecord]:
+        """The first `limit` changes after `revision`, in order of revision.
+
+        Raises:
+            OutOfRange: CURSOR_TOO_OLD when changes after `revision` were pruned; metadata `oldest`.
+        """
+        ...
+
+    async def journal_since(self, owner: OwnerKey, after: Revision, until: Revision) -> Sequence[JournalEntry]:
+        """Journal entries of the revisions after `after` up to and including `until`, in (revision, ordinal) order.
+
+        Raises:
+            OutOfRange: CURSOR_TOO_OLD as `changes_since`.
+        """
+        ...
+
+    async def changed(
+        self, owner: OwnerKey, after: tuple[Revision, MemoryId] | None, *, limit: int
+    ) -> Sequence[Changed]:
+        """Memories by (revision that last changed what is recalled of them, id), strictly after `after`.
+
+        Every status; a forgotten one has no head. What pages miss because a memory changed meanwhile comes in a
+        later page, since it moves behind them.
+        """
+        ...
+
+    async def first_unseen(self, owner: OwnerKey, clock: VectorClock) -> Revision:
+        """The oldest revision whose change `clock` does not hold; one past the newest when it holds all.
+
+        Changes that were pruned count as unseen unless the clock holds everything the owner's clock holds.
+        """
+        ...
+
+    async def prune_log(self, owner: OwnerKey, upto: Revision) -> None:
+        """Drop the records of changes up to a revision, and remember that they are gone. Journals stay."""
         ...
 
     async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:

@@ -84,10 +84,11 @@ def statement_in(message: pb.MemoryInput, field: str = "memory") -> Statement:
     )
 
 
-def meta_in(request: Any, actor: str) -> ChangeMeta:
+def meta_in(request: Any, actor: str, agent: str = "") -> ChangeMeta:
     """Who makes a change, from any request with `request_id`, `dot` and `context`."""
     return ChangeMeta(
         actor=actor,
+        agent=agent,
         request_id=request.request_id,
         device=request.dot.device,
         counter=counter_in(request.dot.counter, "dot.counter"),

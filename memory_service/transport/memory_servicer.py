@@ -10,61 +10,40 @@ import numpy as np
 from memory_service.app.commands import (
     BatchItem,
     ChangeResult,
-    CorrectCommand,
-    ForgetCommand,
-    Nature,
-    RollbackCommand,
 )
-from memory_service.app.correct import Correct
-from memory_service.app.forget import Forget
-from memory_service.app.reading import Reading, check_filter, parse_memory_id
+from memory_service.app.reading import Reading, parse_memory_id
 from memory_service.app.recall import Recall, RecallRequest, RecallResponse
-from memory_service.app.rollback import Rollback
 from memory_service.app.tokens import Tokens
 from memory_service.app.validation import check_list
-from memory_service.app.write import Write
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
 from memory_service.domain.ids import OwnerKey
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.keys import Role
 from memory_service.ports.snapshots import Freshness, Requirement
+from memory_service.transport.changes import ChangeCalls, item_error
 from memory_service.transport.convert import (
-    affected_out,
-    effect_out,
     event_out,
     filter_in,
     head_out,
     link_out,
-    meta_in,
     recalled_out,
-    slot_in,
     stage_out,
     statement_in,
     version_out,
 )
-from memory_service.transport.errors import code_of
 from memory_service.transport.identity import CALLER, Caller
-from memory_service.transport.values import clock_in, clock_out, counter_in, dot_out, time_in
+from memory_service.transport.values import clock_in, clock_out, counter_in, time_in
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import memory_service_pb2_grpc as api_grpc
 from memory_service.v1 import types_pb2 as pb
-
-_NATURES = {
-    api.CORRECTION_NATURE_UNSPECIFIED: Nature.WRONG,
-    api.CORRECTION_NATURE_WRONG: Nature.WRONG,
-    api.CORRECTION_NATURE_OUTDATED: Nature.OUTDATED,
-}
 
 
 @dataclass(frozen=True, slots=True)
 class UseCases:
     """What the servicer calls."""
 
-    write: Write
-    correct: Correct
-    forget: Forget
-    rollback: Rollback
+    changes: ChangeCalls
     reading: Reading
     recall: Recall
     tokens: Tokens
@@ -78,12 +57,11 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         self._cases = cases
 
     async def Write(self, request: api.WriteRequest, context: Any) -> api.WriteResponse:
-        caller, owner = _authorised(request, Role.WRITER)
-        result = await self._cases.write.one(owner, statement_in(request.memory), meta_in(request, caller.actor))
-        return self._written(owner, result)
+        caller, owner = authorised(request, Role.WRITER)
+        return await self._cases.changes.write(owner, request, caller.actor)
 
     async def BatchWrite(self, request: api.BatchWriteRequest, context: Any) -> api.BatchWriteResponse:
-        caller, owner = _authorised(request, Role.WRITER)
+        caller, owner = authorised(request, Role.WRITER)
         check_list(request.items, "items", limits.BATCH_ITEMS_MAX)
         seen = clock_in(request.context) if request.HasField("context") else None
         results: list[ChangeResult | MemoryServiceError | None] = [None] * len(request.items)
@@ -93,7 +71,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
                 items.append((index, _item_in(message, index)))
             except MemoryServiceError as error:
                 results[index] = error
-        outcomes = await self._cases.write.batch(
+        outcomes = await self._cases.changes.write_case.batch(
             owner, [item for _, item in items], actor=caller.actor, context=seen, positions=[i for i, _ in items]
         )
         for (index, _), outcome in zip(items, outcomes, strict=True):
@@ -109,7 +87,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         return response
 
     async def Recall(self, request: api.RecallRequest, context: Any) -> api.RecallResponse:
-        _, owner = _authorised(request, Role.READER)
+        _, owner = authorised(request, Role.READER)
         if request.limit < 0 or request.token_budget < 0:
             name = "limit" if request.limit < 0 else "token_budget"
             raise InvalidInput(Reason.FIELD_OUT_OF_RANGE, f"{name} must not be negative", field=name)
@@ -154,83 +132,27 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         )
 
     async def Correct(self, request: api.CorrectRequest, context: Any) -> api.CorrectResponse:
-        caller, owner = _authorised(request, Role.WRITER)
-        nature = _NATURES.get(request.nature)
-        if nature is None:
-            raise InvalidInput(Reason.FIELD_INVALID, "nature is not known", field="nature")
-        target = request.WhichOneof("target")
-        command = CorrectCommand(
-            statement=statement_in(request.memory),
-            memory_id=parse_memory_id(request.memory_id, "memory_id") if target == "memory_id" else None,
-            slot=slot_in(request.slot) if target == "slot" else None,
-            fields=frozenset(request.update_mask.paths),
-            etag=request.etag,
-            nature=nature,
-            changed_at=time_in(request.changed_at, "changed_at") if request.HasField("changed_at") else None,
-            reason=request.reason,
-        )
-        result = await self._cases.correct(owner, command, meta_in(request, caller.actor))
-        written = self._written(owner, result)
-        return api.CorrectResponse(
-            memory=written.memory if written.HasField("memory") else None,
-            effect=written.effect,
-            affected=written.affected,
-            token=written.token,
-            context=written.context,
-            dot=written.dot,
-            replayed=written.replayed,
-        )
+        caller, owner = authorised(request, Role.WRITER)
+        return await self._cases.changes.correct(owner, request, caller.actor)
 
     async def Forget(self, request: api.ForgetRequest, context: Any) -> api.ForgetResponse:
-        caller, owner = _authorised(request, Role.WRITER)
-        target = request.WhichOneof("target")
-        ids: tuple[Any, ...] = ()
-        if target == "memories":
-            check_list(request.memories.ids, "memories.ids", limits.FORGET_IDS_MAX)
-            ids = tuple(parse_memory_id(i, "memories.ids") for i in request.memories.ids)
-        where = None
-        if target == "filter":
-            where = filter_in(request.filter, self._cases.vocabulary)
-            check_filter(where)
-        command = ForgetCommand(
-            ids=ids,
-            slot=slot_in(request.slot) if target == "slot" else None,
-            where=where,
-            validate_only=request.validate_only,
-            reason=request.reason,
-        )
-        result = await self._cases.forget(owner, command, meta_in(request, caller.actor))
-        return api.ForgetResponse(
-            forgotten_count=len(result.ids),
-            memory_ids=[str(i) for i in result.ids],
-            preview=[head_out(head) for head in result.preview],
-            token=self._cases.tokens.consistency(owner, result.revision),
-            context=clock_out(result.clock),
-            dot=dot_out(result.dot),
-            replayed=result.replayed,
-        )
+        caller, owner = authorised(request, Role.WRITER)
+        return await self._cases.changes.forget(owner, request, caller.actor)
 
     async def Rollback(self, request: api.RollbackRequest, context: Any) -> api.RollbackResponse:
-        caller, owner = _authorised(request, Role.WRITER)
-        command = RollbackCommand(
-            memory_id=parse_memory_id(request.memory_id, "memory_id"),
-            version=counter_in(request.version, "version"),
-            etag=request.etag,
-            reason=request.reason,
-        )
-        result = await self._cases.rollback(owner, command, meta_in(request, caller.actor))
-        written = self._written(owner, result)
-        return api.RollbackResponse(
-            memory=written.memory if written.HasField("memory") else None,
-            affected=written.affected,
-            token=written.token,
-            context=written.context,
-            dot=written.dot,
-            replayed=written.replayed,
-        )
+        caller, owner = authorised(request, Role.WRITER)
+        return await self._cases.changes.rollback(owner, request, caller.actor)
+
+    async def ResolveConflict(self, request: api.ResolveConflictRequest, context: Any) -> api.ResolveConflictResponse:
+        caller, owner = authorised(request, Role.WRITER)
+        return await self._cases.changes.resolve(owner, request, caller.actor)
+
+    async def RevokeWriter(self, request: api.RevokeWriterRequest, context: Any) -> api.RevokeWriterResponse:
+        caller, owner = authorised(request, Role.WRITER)
+        return await self._cases.changes.revoke(owner, request, caller.actor)
 
     async def GetMemory(self, request: api.GetMemoryRequest, context: Any) -> api.GetMemoryResponse:
-        _, owner = _authorised(request, Role.READER)
+        _, owner = authorised(request, Role.READER)
         memory_id = parse_memory_id(request.memory_id, "memory_id")
         found = await self._cases.reading.get(owner, memory_id, request.agent)
         return api.GetMemoryResponse(
@@ -238,7 +160,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         )
 
     async def ListMemories(self, request: api.ListMemoriesRequest, context: Any) -> api.ListMemoriesResponse:
-        _, owner = _authorised(request, Role.READER)
+        _, owner = authorised(request, Role.READER)
         page = await self._cases.reading.list(
             owner,
             filter_in(request.filter, self._cases.vocabulary),
@@ -251,7 +173,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         )
 
     async def GetHistory(self, request: api.GetHistoryRequest, context: Any) -> api.GetHistoryResponse:
-        _, owner = _authorised(request, Role.READER)
+        _, owner = authorised(request, Role.READER)
         past = await self._cases.reading.history(owner, parse_memory_id(request.memory_id, "memory_id"))
         return api.GetHistoryResponse(
             versions=[version_out(version) for version in past.versions],
@@ -260,40 +182,23 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         )
 
     async def Prewarm(self, request: api.PrewarmRequest, context: Any) -> api.PrewarmResponse:
-        _, owner = _authorised(request, Role.READER)
+        _, owner = authorised(request, Role.READER)
         count, revision = await self._cases.reading.prewarm(owner)
         return api.PrewarmResponse(memories=count, token=self._cases.tokens.consistency(owner, revision))
-
-    def _written(self, owner: OwnerKey, result: ChangeResult) -> api.WriteResponse:
-        return api.WriteResponse(
-            memory=head_out(result.memory) if result.memory else None,
-            effect=effect_out(result.effect),
-            affected=[affected_out(item) for item in result.affected],
-            token=self._cases.tokens.consistency(owner, result.revision),
-            context=clock_out(result.clock),
-            dot=dot_out(result.dot),
-            replayed=result.replayed,
-        )
 
     def _batch_result(
         self, owner: OwnerKey, result: ChangeResult | MemoryServiceError | None
     ) -> api.BatchWriteResult:
         if isinstance(result, ChangeResult):
-            written = self._written(owner, result)
+            written = self._cases.changes.answer(api.WriteResponse, owner, result)
             written.ClearField("context")
             return api.BatchWriteResult(written=written)
         assert result is not None
-        error = api.ItemError(
-            code=code_of(result),
-            reason=result.reason.value,
-            message=result.message,
-            field=result.field,
-            metadata=result.metadata,
-        )
-        return api.BatchWriteResult(error=error)
+        return api.BatchWriteResult(error=item_error(result))
 
 
-def _authorised(request: Any, role: Role) -> tuple[Caller, OwnerKey]:
+def authorised(request: Any, role: Role) -> tuple[Caller, OwnerKey]:
+    """The caller and the owner a request is about, when the caller has the role."""
     caller = CALLER.get()
     caller.require(role)
     return caller, caller.owner(request.user)

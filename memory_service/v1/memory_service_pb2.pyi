@@ -25,7 +25,7 @@ class Effect(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     EFFECT_FORGOTTEN: _ClassVar[Effect]
     EFFECT_SUPPRESSED: _ClassVar[Effect]
     EFFECT_REACTIVATED: _ClassVar[Effect]
-    EFFECT_OBSOLETE: _ClassVar[Effect]
+    EFFECT_YIELDED: _ClassVar[Effect]
 
 class CorrectionNature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -42,7 +42,7 @@ EFFECT_RETRACTED: Effect
 EFFECT_FORGOTTEN: Effect
 EFFECT_SUPPRESSED: Effect
 EFFECT_REACTIVATED: Effect
-EFFECT_OBSOLETE: Effect
+EFFECT_YIELDED: Effect
 CORRECTION_NATURE_UNSPECIFIED: CorrectionNature
 CORRECTION_NATURE_WRONG: CorrectionNature
 CORRECTION_NATURE_OUTDATED: CorrectionNature
@@ -305,11 +305,12 @@ class MemoryIds(_message.Message):
     def __init__(self, ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ForgetRequest(_message.Message):
-    __slots__ = ("user", "memories", "slot", "filter", "validate_only", "reason", "request_id", "dot", "context")
+    __slots__ = ("user", "memories", "slot", "filter", "statement", "validate_only", "reason", "request_id", "dot", "context")
     USER_FIELD_NUMBER: _ClassVar[int]
     MEMORIES_FIELD_NUMBER: _ClassVar[int]
     SLOT_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
+    STATEMENT_FIELD_NUMBER: _ClassVar[int]
     VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
@@ -319,12 +320,13 @@ class ForgetRequest(_message.Message):
     memories: MemoryIds
     slot: _types_pb2.Slot
     filter: _types_pb2.MemoryFilter
+    statement: _types_pb2.MemoryInput
     validate_only: bool
     reason: str
     request_id: str
     dot: _types_pb2.Dot
     context: _types_pb2.VectorClock
-    def __init__(self, user: _Optional[str] = ..., memories: _Optional[_Union[MemoryIds, _Mapping]] = ..., slot: _Optional[_Union[_types_pb2.Slot, _Mapping]] = ..., filter: _Optional[_Union[_types_pb2.MemoryFilter, _Mapping]] = ..., validate_only: _Optional[bool] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
+    def __init__(self, user: _Optional[str] = ..., memories: _Optional[_Union[MemoryIds, _Mapping]] = ..., slot: _Optional[_Union[_types_pb2.Slot, _Mapping]] = ..., filter: _Optional[_Union[_types_pb2.MemoryFilter, _Mapping]] = ..., statement: _Optional[_Union[_types_pb2.MemoryInput, _Mapping]] = ..., validate_only: _Optional[bool] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
 
 class ForgetResponse(_message.Message):
     __slots__ = ("forgotten_count", "memory_ids", "preview", "token", "context", "dot", "replayed")
@@ -492,3 +494,93 @@ class PrewarmResponse(_message.Message):
     memories: int
     token: str
     def __init__(self, memories: _Optional[int] = ..., token: _Optional[str] = ...) -> None: ...
+
+class ResolveConflictRequest(_message.Message):
+    __slots__ = ("user", "memory_ids", "keep", "merge", "dismiss", "reason", "request_id", "dot", "context")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_IDS_FIELD_NUMBER: _ClassVar[int]
+    KEEP_FIELD_NUMBER: _ClassVar[int]
+    MERGE_FIELD_NUMBER: _ClassVar[int]
+    DISMISS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    DOT_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    memory_ids: _containers.RepeatedScalarFieldContainer[str]
+    keep: str
+    merge: _types_pb2.MemoryInput
+    dismiss: bool
+    reason: str
+    request_id: str
+    dot: _types_pb2.Dot
+    context: _types_pb2.VectorClock
+    def __init__(self, user: _Optional[str] = ..., memory_ids: _Optional[_Iterable[str]] = ..., keep: _Optional[str] = ..., merge: _Optional[_Union[_types_pb2.MemoryInput, _Mapping]] = ..., dismiss: _Optional[bool] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
+
+class ResolveConflictResponse(_message.Message):
+    __slots__ = ("memory", "effect", "affected", "token", "context", "dot", "replayed")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
+    AFFECTED_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DOT_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    memory: _types_pb2.Memory
+    effect: Effect
+    affected: _containers.RepeatedCompositeFieldContainer[Affected]
+    token: str
+    context: _types_pb2.VectorClock
+    dot: _types_pb2.Dot
+    replayed: bool
+    def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., effect: _Optional[_Union[Effect, str]] = ..., affected: _Optional[_Iterable[_Union[Affected, _Mapping]]] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., replayed: _Optional[bool] = ...) -> None: ...
+
+class Writer(_message.Message):
+    __slots__ = ("device", "agent", "actor")
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    device: str
+    agent: str
+    actor: str
+    def __init__(self, device: _Optional[str] = ..., agent: _Optional[str] = ..., actor: _Optional[str] = ...) -> None: ...
+
+class RevokeWriterRequest(_message.Message):
+    __slots__ = ("user", "writer", "undo_revision", "since", "validate_only", "reason", "request_id", "dot", "context")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    UNDO_REVISION_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    DOT_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    writer: Writer
+    undo_revision: int
+    since: _timestamp_pb2.Timestamp
+    validate_only: bool
+    reason: str
+    request_id: str
+    dot: _types_pb2.Dot
+    context: _types_pb2.VectorClock
+    def __init__(self, user: _Optional[str] = ..., writer: _Optional[_Union[Writer, _Mapping]] = ..., undo_revision: _Optional[int] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., validate_only: _Optional[bool] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
+
+class RevokeWriterResponse(_message.Message):
+    __slots__ = ("changes", "affected", "revision", "token", "context", "dot", "replayed")
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    AFFECTED_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DOT_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    changes: int
+    affected: _containers.RepeatedCompositeFieldContainer[Affected]
+    revision: int
+    token: str
+    context: _types_pb2.VectorClock
+    dot: _types_pb2.Dot
+    replayed: bool
+    def __init__(self, changes: _Optional[int] = ..., affected: _Optional[_Iterable[_Union[Affected, _Mapping]]] = ..., revision: _Optional[int] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., replayed: _Optional[bool] = ...) -> None: ...

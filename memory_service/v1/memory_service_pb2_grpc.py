@@ -83,6 +83,16 @@ class MemoryServiceStub:
                 request_serializer=memory__service_dot_v1_dot_memory__service__pb2.RollbackRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RollbackResponse.FromString,
                 _registered_method=True)
+        self.ResolveConflict = channel.unary_unary(
+                '/memory_service.v1.MemoryService/ResolveConflict',
+                request_serializer=memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictResponse.FromString,
+                _registered_method=True)
+        self.RevokeWriter = channel.unary_unary(
+                '/memory_service.v1.MemoryService/RevokeWriter',
+                request_serializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterResponse.FromString,
+                _registered_method=True)
         self.Prewarm = channel.unary_unary(
                 '/memory_service.v1.MemoryService/Prewarm',
                 request_serializer=memory__service_dot_v1_dot_memory__service__pb2.PrewarmRequest.SerializeToString,
@@ -160,6 +170,20 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ResolveConflict(self, request, context):
+        """Settles memories that contradict each other by a person's decision.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RevokeWriter(self, request, context):
+        """Undoes everything that a device or agent wrote since a time, and what was derived from it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Prewarm(self, request, context):
         """Loads a user's memories into the cache, e.g. at login.
         """
@@ -214,6 +238,16 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.Rollback,
                     request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RollbackRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_memory__service__pb2.RollbackResponse.SerializeToString,
+            ),
+            'ResolveConflict': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResolveConflict,
+                    request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictResponse.SerializeToString,
+            ),
+            'RevokeWriter': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevokeWriter,
+                    request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterResponse.SerializeToString,
             ),
             'Prewarm': grpc.unary_unary_rpc_method_handler(
                     servicer.Prewarm,
@@ -468,6 +502,60 @@ class MemoryService:
             '/memory_service.v1.MemoryService/Rollback',
             memory__service_dot_v1_dot_memory__service__pb2.RollbackRequest.SerializeToString,
             memory__service_dot_v1_dot_memory__service__pb2.RollbackResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResolveConflict(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/ResolveConflict',
+            memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RevokeWriter(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/RevokeWriter',
+            memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterResponse.FromString,
             options,
             channel_credentials,
             insecure,

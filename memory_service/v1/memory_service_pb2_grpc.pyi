@@ -55,6 +55,10 @@ class MemoryServiceStub:
     """Reads every version of one memory, oldest first, and its state changes."""
     Rollback: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RollbackRequest, _memory_service_pb2.RollbackResponse]
     """Makes an earlier version of a memory current again, as a new version."""
+    ResolveConflict: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ResolveConflictRequest, _memory_service_pb2.ResolveConflictResponse]
+    """Settles memories that contradict each other by a person's decision."""
+    RevokeWriter: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RevokeWriterRequest, _memory_service_pb2.RevokeWriterResponse]
+    """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
     Prewarm: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.PrewarmRequest, _memory_service_pb2.PrewarmResponse]
     """Loads a user's memories into the cache, e.g. at login."""
 
@@ -85,6 +89,10 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """Reads every version of one memory, oldest first, and its state changes."""
     Rollback: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RollbackRequest, _memory_service_pb2.RollbackResponse]  # type: ignore[assignment]
     """Makes an earlier version of a memory current again, as a new version."""
+    ResolveConflict: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ResolveConflictRequest, _memory_service_pb2.ResolveConflictResponse]  # type: ignore[assignment]
+    """Settles memories that contradict each other by a person's decision."""
+    RevokeWriter: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RevokeWriterRequest, _memory_service_pb2.RevokeWriterResponse]  # type: ignore[assignment]
+    """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
     Prewarm: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.PrewarmRequest, _memory_service_pb2.PrewarmResponse]  # type: ignore[assignment]
     """Loads a user's memories into the cache, e.g. at login."""
 
@@ -166,6 +174,22 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.RollbackResponse, _abc.Awaitable[_memory_service_pb2.RollbackResponse]]:
         """Makes an earlier version of a memory current again, as a new version."""
+
+    @_abc_1.abstractmethod
+    def ResolveConflict(
+        self,
+        request: _memory_service_pb2.ResolveConflictRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.ResolveConflictResponse, _abc.Awaitable[_memory_service_pb2.ResolveConflictResponse]]:
+        """Settles memories that contradict each other by a person's decision."""
+
+    @_abc_1.abstractmethod
+    def RevokeWriter(
+        self,
+        request: _memory_service_pb2.RevokeWriterRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.RevokeWriterResponse, _abc.Awaitable[_memory_service_pb2.RevokeWriterResponse]]:
+        """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
 
     @_abc_1.abstractmethod
     def Prewarm(

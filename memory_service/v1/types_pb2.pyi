@@ -47,6 +47,7 @@ class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     STATUS_CONTESTED: _ClassVar[Status]
     STATUS_SUPERSEDED: _ClassVar[Status]
     STATUS_RETRACTED: _ClassVar[Status]
+    STATUS_YIELDED: _ClassVar[Status]
 
 class Visibility(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -87,6 +88,7 @@ STATUS_ACTIVE: Status
 STATUS_CONTESTED: Status
 STATUS_SUPERSEDED: Status
 STATUS_RETRACTED: Status
+STATUS_YIELDED: Status
 VISIBILITY_UNSPECIFIED: Visibility
 VISIBILITY_SHARED: Visibility
 VISIBILITY_PRIVATE: Visibility

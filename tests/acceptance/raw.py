@@ -13,11 +13,12 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
-from memory_service.v1 import admin_service_pb2, memory_service_pb2
+from memory_service.v1 import admin_service_pb2, memory_service_pb2, sync_service_pb2
 
 SERVICES = (
     memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"],
     admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
+    sync_service_pb2.DESCRIPTOR.services_by_name["SyncService"],
 )
 METHODS: Mapping[str, MethodDescriptor] = {method.name: method for service in SERVICES for method in service.methods}
 """Every RPC of the API, from the descriptors."""
@@ -64,11 +65,35 @@ class Raw:
         assert method.containing_service is not None
         sent = f"Bearer {self.key}" if authorization is None else authorization
         message = request if isinstance(request, bytes) else request.SerializeToString()
-        send: Any = self._channel.unary_unary(
-            f"/{method.containing_service.full_name}/{rpc}",
-            response_deserializer=message_factory.GetMessageClass(method.output_type).FromString,
-        )
-        return await send(message, metadata=[("authorization", sent)] if sent else [], timeout=timeout)
+        path = f"/{method.containing_service.full_name}/{rpc}"
+        read = message_factory.GetMessageClass(method.output_type).FromString
+        metadata = [("authorization", sent)] if sent else []
+        if method.client_streaming:
+            return await self._sync(path, read, message, metadata, timeout)
+        if method.server_streaming:
+            stream: Any = self._channel.unary_stream(path, response_deserializer=read)
+            call = stream(message, metadata=metadata, timeout=timeout)
+            first = await call.read()
+            call.cancel()
+            return first
+        send: Any = self._channel.unary_unary(path, response_deserializer=read)
+        return await send(message, metadata=metadata, timeout=timeout)
+
+    async def _sync(self, path: str, read: Any, message: bytes, metadata: Any, timeout: float) -> Any:
+        """Open with `message`, pull everything, and give what was told as one answer."""
+        open_stream: Any = self._channel.stream_stream(path, response_deserializer=read)
+        pull = sync_service_pb2.SyncRequest(pull=sync_service_pb2.SyncPull())
+
+        # The pull waits for the answer to open: a write that meets the end of the stream hides its status.
+        call = open_stream(metadata=metadata, timeout=timeout)
+        await call.write(message)
+        told = [await call.read()]
+        await call.write(pull.SerializeToString())
+        await call.done_writing()
+        while (answer := await call.read()) is not grpc.aio.EOF:
+            told.append(answer)
+        memories = [memory for answer in told for memory in answer.page.memories]
+        return sync_service_pb2.SyncResponse(page=sync_service_pb2.SyncPage(memories=memories))
 
     async def refused(self, rpc: str, request: Message | bytes, *, authorization: str | None = None) -> Refusal:
         """The refusal of a call that must fail."""

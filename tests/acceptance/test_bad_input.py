@@ -160,30 +160,22 @@ async def test_limits_that_are_told_are_the_limits_that_hold(raw: Raw):
     assert answer.memory.text == just
 
 
-async def test_a_user_has_no_more_devices_than_a_context_may_name(raw: Raw):
-    """So that what a recall returns as seen can always be given back with the change that follows from it."""
+async def test_with_any_number_of_devices_a_context_can_be_given_back(raw: Raw):
+    """Devices not seen for long are folded away, so that what a recall returns as seen never outgrows a request."""
     owner = new_user()
-    most = limits.CLOCK_DEVICES_MAX - 1
-    await raw.call("Write", api.WriteRequest(user=owner, memory=pb.MemoryInput(text="written without a device")))
-    for start in range(0, most, 341):
+    for start in range(0, 1_600, 400):
         items = [
             api.BatchWriteItem(memory=pb.MemoryInput(text="the same every time"), dot=pb.Dot(device=f"device {n}"))
-            for n in range(start, min(start + 341, most))
+            for n in range(start, start + 400)
         ]
         answer = await raw.call("BatchWrite", api.BatchWriteRequest(user=owner, items=items))
         assert not [result for result in answer.results if result.HasField("error")]
-    before = await state_of(raw, owner)
-    too_many = api.WriteRequest(user=owner, memory=pb.MemoryInput(text=MARK), dot=pb.Dot(device="one more"))
-    said = await raw.refused("Write", too_many)
-    assert (said.code, said.reason, said.field) == ("RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", "dot.device")
-    assert said.metadata["limit"] == str(most)
-    assert await state_of(raw, owner) == before
-    known = api.WriteRequest(
+    again = api.WriteRequest(
         user=owner, memory=pb.MemoryInput(text="again"), dot=pb.Dot(device="device 7", counter=2)
     )
-    assert (await raw.call("Write", known)).effect == api.EFFECT_CREATED
+    assert (await raw.call("Write", again)).effect == api.EFFECT_CREATED
     found = await raw.call("Recall", api.RecallRequest(user=owner, consistency=pb.Consistency(fully_consistent=True)))
-    assert len(found.context.counters) == limits.CLOCK_DEVICES_MAX
+    assert len(found.context.counters) < limits.CLOCK_DEVICES_MAX
     ids = api.MemoryIds(ids=[item.memory.id for item in found.memories])
     gone = await raw.call("Forget", api.ForgetRequest(user=owner, memories=ids, context=found.context))
-    assert gone.forgotten_count == 3
+    assert gone.forgotten_count == 2

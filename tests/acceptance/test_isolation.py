@@ -8,12 +8,13 @@ from datetime import timedelta
 
 import grpc
 import pytest
-from google.protobuf import field_mask_pb2
+from google.protobuf import field_mask_pb2, timestamp_pb2
 from google.protobuf.message import Message
 
 from memory_service.ports.keys import Role
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
+from memory_service.v1 import sync_service_pb2 as sync
 from memory_service.v1 import types_pb2 as pb
 from tests.acceptance.raw import METHODS, Raw, refusal
 from tests.acceptance.service import ServiceProcess
@@ -65,14 +66,21 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "GetHistory": lambda v: api.GetHistoryRequest(user=v.user, memory_id=v.memory_id),
     "Rollback": lambda v: api.RollbackRequest(user=v.user, memory_id=v.memory_id, version=1),
     "Prewarm": lambda v: api.PrewarmRequest(user=v.user),
+    "ResolveConflict": lambda v: api.ResolveConflictRequest(user=v.user, memory_ids=[v.memory_id], dismiss=True),
+    "RevokeWriter": lambda v: api.RevokeWriterRequest(
+        user=v.user, writer=api.Writer(device="victims-phone"), since=timestamp_pb2.Timestamp(seconds=1)
+    ),
+    "Sync": lambda v: sync.SyncRequest(open=sync.SyncOpen(user=v.user, device="intruder")),
+    "Watch": lambda v: sync.WatchRequest(user=v.user, from_start=True),
     "CreateKey": lambda v: admin.CreateKeyRequest(name="intruder", roles=[admin.ROLE_ADMIN], users=[v.user]),
     "ListKeys": lambda v: admin.ListKeysRequest(),
     "RevokeKey": lambda v: admin.RevokeKeyRequest(id=str(v.key.id)),
     "GetServerInfo": lambda v: admin.GetServerInfoRequest(),
 }
-WRITER = {"Write", "BatchWrite", "Correct", "Forget", "Rollback"}
+WRITER = {"Write", "BatchWrite", "Correct", "Forget", "Rollback", "ResolveConflict", "RevokeWriter", "Sync"}
 ADMIN = {"CreateKey", "ListKeys", "RevokeKey"}
 NAMES_USER = {name for name, method in METHODS.items() if "user" in method.input_type.fields_by_name}
+NAMES_USER.add("Sync")  # in its open message
 
 SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "Write": None,
@@ -85,6 +93,10 @@ SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "GetHistory": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "Rollback": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "Prewarm": None,
+    "ResolveConflict": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
+    "RevokeWriter": None,
+    "Sync": None,
+    "Watch": None,
     "CreateKey": None,
     "ListKeys": None,
     "RevokeKey": ("NOT_FOUND", "KEY_NOT_FOUND"),

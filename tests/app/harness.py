@@ -79,13 +79,14 @@ class World:
         store: MemoryStore | None = None,
         embedder: Embedder | None = None,
         parameters: Parameters | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
         self.clock = ManualClock(START)
         self.ids = SeededIds(7)
         self.store = store or InMemoryMemoryStore()
         self.embedder = embedder or build_embedder("hash", cache_dir=None, openai=None, threads=1)  # type: ignore[arg-type]
         self.snapshots = PlainSnapshots(self.store, self.embedder)
-        self.vocabulary = Vocabulary.of()
+        self.vocabulary = vocabulary or Vocabulary.of()
         self.parameters = parameters or Parameters()
         drafting = Drafting(self.embedder, self.vocabulary, self.parameters, Silent())
         self.changes = Changes(

@@ -24,7 +24,9 @@ from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import admin_service_pb2_grpc as admin_grpc
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import memory_service_pb2_grpc as api_grpc
+from memory_service.v1 import sync_service_pb2_grpc as sync_grpc
 from memory_service.v1 import types_pb2 as pb
+from tests.client.fake_sync import DeviceFake
 
 KEY = "ms_test_0123456789"
 
@@ -102,10 +104,11 @@ class Store:
         return f"{user}@{self.clock[user]}"
 
 
-class FakeServer(api_grpc.MemoryServiceServicer, admin_grpc.AdminServiceServicer):
+class FakeServer(DeviceFake, api_grpc.MemoryServiceServicer, admin_grpc.AdminServiceServicer):
     """Listens on 127.0.0.1 with a port of its own."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.store = Store()
         self.calls: list[Call] = []
         self.script: dict[str, deque[Any]] = defaultdict(deque)
@@ -124,6 +127,7 @@ class FakeServer(api_grpc.MemoryServiceServicer, admin_grpc.AdminServiceServicer
         self._server = grpc.server(ThreadPoolExecutor(8), options=[("grpc.so_reuseport", 0)])
         api_grpc.add_MemoryServiceServicer_to_server(self, self._server)
         admin_grpc.add_AdminServiceServicer_to_server(self, self._server)
+        sync_grpc.add_SyncServiceServicer_to_server(self, self._server)
         self.port = self._server.add_insecure_port(f"127.0.0.1:{self.port}")
         self._server.start()
 
@@ -348,6 +352,8 @@ class FakeServer(api_grpc.MemoryServiceServicer, admin_grpc.AdminServiceServicer
                 ids = [one for one in request.memories.ids if one in heads]
             elif target == "slot":
                 ids = [head.id for head in heads.values() if head.assertion.predicate == request.slot.predicate]
+            elif target == "statement":
+                ids = [head.id for head in heads.values() if head.text == request.statement.text]
             else:
                 wanted = set(request.filter.tags_any)
                 ids = [head.id for head in heads.values() if wanted & set(head.tags)]

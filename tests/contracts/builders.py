@@ -22,6 +22,7 @@ from memory_service.domain.memory import (
 )
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
+    ChangeRecord,
     Changeset,
     Fragment,
     JournalEntry,
@@ -137,6 +138,12 @@ def next_state(state: OwnerState, dot: Dot | None = None, **fields: object) -> O
     clock = state.clock if dot is None else state.clock.including(dot)
     changed = dataclasses.replace(state, revision=Revision(state.revision + 1), clock=clock, salt=state.salt or SALT)
     return dataclasses.replace(changed, **fields)  # type: ignore[arg-type]
+
+
+def change(dot: Dot, revision: int, **fields: object) -> ChangeRecord:
+    """The record of a change; `fields` override."""
+    defaults: dict[str, object] = {"operation": "write", "actor": "actor", "agent": "agent", "at": at(revision)}
+    return ChangeRecord(Revision(revision), dot, **{**defaults, **fields})  # type: ignore[arg-type]
 
 
 async def commit(store: MemoryStore, owner: OwnerKey, build: Callable[[OwnerState], Changeset]) -> Revision:

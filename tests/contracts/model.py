@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from memory_service.domain.ids import MemoryId, Revision
-from memory_service.domain.memory import MemoryHead, MemoryVersion, Usage
+from memory_service.domain.memory import NO_EVIDENCE, MemoryHead, MemoryVersion, Usage
 from memory_service.ports.memory_store import (
     Changeset,
     Fragment,
@@ -95,7 +95,8 @@ class NaiveOwner:
             fragments.append(
                 dataclasses.replace(self.pieces[key], model_id="" if vector is None else model_id, vector=vector)
             )
-        return SearchRow(head, fragments)
+        bare = dataclasses.replace(head.current, evidence=NO_EVIDENCE)
+        return SearchRow(dataclasses.replace(head, current=bare), fragments)
 
     def search_rows(self, model_id: str) -> SearchRows:
         """What a fresh snapshot is built from."""
@@ -108,7 +109,7 @@ class NaiveOwner:
         rows = []
         for memory_id in self.ids():
             known = [v for v in self.chain(memory_id) if recorded_at is None or v.recorded_at <= recorded_at]
-            if not known or known[-1].status == "retracted":
+            if not known or known[-1].status in ("retracted", "yielded"):
                 continue
             believed = known[-1]
             if believed.status in CURRENT if valid_at is None else holds(believed, valid_at):

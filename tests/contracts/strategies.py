@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 
+from memory_service.domain.evidence import Attestation, Evidence
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import (
     Assertion,
@@ -40,6 +41,10 @@ times = st.datetimes(earliest, latest, timezones=zones)
 dots = st.builds(Dot, texts.map(DeviceId), st.integers(1, COUNTER_MAX))
 clocks = st.dictionaries(texts.map(DeviceId), st.integers(0, COUNTER_MAX), max_size=4).map(VectorClock)
 unit = st.floats(0, 1)
+attestations = st.builds(
+    Attestation, texts.map(DeviceId), st.integers(1, COUNTER_MAX), unit, st.integers(1, 2**31 - 1)
+)
+evidence = st.lists(attestations, max_size=3).map(Evidence.of)
 
 arbitrary_versions = st.builds(
     MemoryVersion,
@@ -73,6 +78,8 @@ arbitrary_versions = st.builds(
     pinned=st.booleans(),
     reason=texts,
     redacted=st.just(False),
+    evidence=evidence,
+    disputed=st.booleans(),
 )
 
 words = st.sampled_from(["a", "b", "c"])
@@ -97,11 +104,13 @@ small_versions = st.builds(
     valid_to=st.none() | seconds,
     said_at=st.none() | seconds,
     visibility=st.sampled_from(Visibility),
+    evidence=st.just(Evidence((Attestation(DeviceId("d"), 1, 0.5),))) | st.just(Evidence()),
 )
 """Versions whose fields take few values, so that filters both hit and miss."""
 
 step_kinds = st.sampled_from(["new", "new", "update", "update", "state", "forget", "vectors", "access", "usage"])
-steps = st.lists(st.tuples(step_kinds, small_versions, st.integers(0, 99)), max_size=14)
+step = st.tuples(step_kinds, small_versions, st.integers(0, 99))
+steps = st.lists(step, max_size=14)
 """A history in short: what to do, with which values, to which memory (modulo how many there are)."""
 
 

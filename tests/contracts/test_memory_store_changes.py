@@ -9,14 +9,17 @@ import dataclasses
 import pytest
 
 from memory_service.domain.errors import InternalError, MemoryServiceError
+from memory_service.domain.evidence import Attestation, Evidence
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision, TenantId, UserId
 from memory_service.domain.memory import Assertion, Provenance, Relation, Status, Tier, Usage
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
     Changeset,
+    JournalEvent,
     Link,
     MemoryFilter,
     MemoryStore,
+    OwnerState,
     Tombstone,
     TombstoneScope,
 )
@@ -93,9 +96,11 @@ async def rich(store: MemoryStore, owner: OwnerKey, word: str) -> list[MemoryId]
         slot=f"slot {word}",
         claim=f"claim {word}",
         tags=(f"tag {word}",),
-        reason=f"reason {word}",
         assertion=Assertion(f"subject {word}", f"predicate {word}", {f"key {word}": [f"value {word}"]}),
         provenance=Provenance("actor", "device", "agent", "session", "process", f"reference {word}"),
+        reason=f"reason {word}",
+        evidence=Evidence((Attestation(DeviceId("device"), 1, 0.5),)),
+        disputed=True,
     )
     two = make.version(make.new_id(), text="another", slot="another", claim="another")
     fragments = [
@@ -277,11 +282,16 @@ async def test_forgetting_leaves_no_content_anywhere(store: MemoryStore):
     ids = await rich(store, owner, "secret")
     before = await make.dump(store, owner, ids)
     assert "secret" in repr(before)
-    revision = await make.commit(
-        store,
-        owner,
-        lambda state: Changeset(state=make.next_state(state), forgotten=[ids[0]]),
-    )
+
+    def forget(state: OwnerState) -> Changeset:
+        after = make.next_state(state)
+        head = make.version(ids[0], 2, revision=after.revision)
+        line = dataclasses.replace(make.entry(head, 0, JournalEvent.RETRACTED), reason="secret reason")
+        last = dataclasses.replace(make.entry(head, 1, JournalEvent.FORGOTTEN), reason="asked for")
+        beside = dataclasses.replace(make.entry(make.version(ids[1], revision=after.revision), 2), reason="its own")
+        return Changeset(state=after, forgotten=[ids[0]], journal=[line, last, beside])
+
+    revision = await make.commit(store, owner, forget)
     told = await make.dump(store, owner, ids)
     assert "secret" not in repr(told)
     assert await store.get(owner, ids[0]) is None
@@ -302,12 +312,20 @@ async def test_forgetting_leaves_no_content_anywhere(store: MemoryStore):
     assert {(v.provenance.actor, v.provenance.device, v.provenance.agent) for v in history} == {
         ("actor", "device", "agent")
     }
-    assert len(await store.journal(owner, ids[0])) == 2
+    assert {(v.reason, v.evidence, v.disputed) for v in history} == {("", Evidence(), True)}
+    journal = await store.journal(owner, ids[0])
+    assert [(line.event, line.reason) for line in journal] == [
+        (JournalEvent.CREATED, ""),
+        (JournalEvent.CREATED, ""),
+        (JournalEvent.RETRACTED, ""),
+        (JournalEvent.FORGOTTEN, "asked for"),
+    ]
+    assert [line.reason for line in await store.journal(owner, ids[1])] == ["because", "its own"]
     delta = await store.search_rows_since(owner, make.MODEL, Revision(revision - 1))
     assert list(delta.removed) == [ids[0]]
     assert list(delta.rows) == []
     # The one beside it is as it was.
-    for key in (f"get {ids[1]}", f"history {ids[1]}", f"journal {ids[1]}", f"fragments {ids[1]} 1"):
+    for key in (f"get {ids[1]}", f"history {ids[1]}", f"fragments {ids[1]} 1"):
         assert told[key] == before[key]
 
 
@@ -356,7 +374,7 @@ async def test_tombstones_of_one_digest_are_all_kept(store: MemoryStore):
         assert list(await change.tombstones([])) == []
 
 
-async def test_slots_and_claims_find_current_heads_oldest_first(store: MemoryStore):
+async def test_slots_and_claims_find_standing_heads_oldest_first(store: MemoryStore):
     owner = make.new_owner()
     heads = []
     for number, (status, tier) in enumerate([(s, t) for s in Status for t in Tier], 1):
@@ -376,16 +394,21 @@ async def test_slots_and_claims_find_current_heads_oldest_first(store: MemorySto
     wanted = [
         m.id
         for m in sorted(heads, key=lambda m: m.recorded_at)
-        if m.status in (Status.ACTIVE, Status.CONTESTED) and m.slot == "odd" and m.id != moved.id
+        if m.status in (Status.ACTIVE, Status.CONTESTED, Status.YIELDED) and m.slot == "odd" and m.id != moved.id
+    ]
+    of_any_status = [
+        m.id for m in sorted(heads, key=lambda m: m.recorded_at) if m.claim == "claim odd" and m.id != moved.id
     ]
     async with store.change(owner) as change:
         assert [h.id for h in await change.heads_in_slots(["odd", "absent"])] == wanted
         assert [h.id for h in await change.heads_of_claims(["claim odd", "absent"])] == wanted
+        everywhere = await change.heads_of_claims(["claim odd", "absent"], standing_only=False)
+        assert [h.id for h in everywhere] == of_any_status
         assert [h.id for h in await change.heads_in_slots(["moved"])] == [moved.id]
         assert [h.id for h in await change.heads_of_claims(["moved"])] == [moved.id]
         assert list(await change.heads_in_slots([])) == list(await change.heads_of_claims([])) == []
         both = await change.heads_in_slots(["odd", "even", "odd"])
-        assert len(both) == len({h.id for h in both}) == 5
+        assert len(both) == len({h.id for h in both}) == 3 * len(Tier) - 1
         assert {h.id for h in await change.heads([m.id for m in heads[:3]] + [make.new_id()])} == {
             m.id for m in heads[:3]
         }

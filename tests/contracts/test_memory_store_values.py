@@ -161,7 +161,8 @@ async def test_the_other_records_round_trip(
         after=word,
     )
     line = dataclasses.replace(line, details={"w": word, "n": number, "b": True})
-    stone = Tombstone(scope, digest, dot, context, moment, Revision(1))
+    claims = (digest.ljust(32, b"c"), b"d" * 32)
+    stone = Tombstone(scope, digest, dot, context, moment, Revision(1), claims)
     answer = make.outcome(dot, f"r{word}", 1, operation=word, payload_digest=digest, at=moment)
     await make.write(
         store, owner, memory, usage={memory.id: usage}, journal=[line], tombstones=[stone], outcomes=[answer]

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from memory_service.domain.arbitration import Verdict, arbitrate, stubbornness
 from memory_service.domain.errors import InvalidInput, Reason
+from memory_service.domain.evidence import RETIRED, Attestation, Evidence, Knowledge, Retirement
 from memory_service.domain.ids import DeviceId, OwnerKey, TenantId, UserId
-from memory_service.domain.memory import MergePolicy, Source, Visibility
+from memory_service.domain.memory import MergePolicy, Source, Status, Visibility
 from memory_service.domain.parameters import Parameters
-from memory_service.domain.siblings import Standing, Value, standings
+from memory_service.domain.siblings import Value, settle
 from memory_service.domain.slots import (
     audience,
     claim_of_assertion,
@@ -23,7 +24,7 @@ from memory_service.domain.slots import (
     slot_of_assertion,
     tombstone_digest,
 )
-from memory_service.domain.vector_clock import Dot
+from memory_service.domain.vector_clock import VectorClock
 from memory_service.domain.vocabulary import DEFAULT_PREDICATES, UnknownPredicates, Vocabulary
 
 fractions = st.floats(0, 1)
@@ -57,29 +58,77 @@ def test_stubbornness_grows_with_use_up_to_the_confidence(confidence: float, acc
     assert 0 <= now <= later <= confidence
 
 
+attestations = st.builds(
+    Attestation, st.sampled_from([DeviceId(d) for d in "abc"]), st.integers(1, 9), st.sampled_from([0.2, 0.5, 0.9])
+)
+evidences = st.lists(attestations, min_size=1, max_size=3, unique_by=lambda a: a.dot).map(Evidence.of)
 values = st.lists(
-    st.builds(Value, fractions, st.builds(Dot, st.sampled_from([DeviceId(d) for d in "abc"]), st.integers(1, 9))),
+    st.tuples(st.sampled_from("pqrs"), evidences, st.booleans(), st.lists(st.sampled_from("xyz"), unique=True)),
     min_size=1,
     max_size=4,
-    unique_by=lambda value: value.dot,
-)
+    unique_by=(lambda v: v[0], lambda v: v[1].rank),
+).map(lambda vs: [Value(key, evidence, disputed, value) for key, evidence, disputed, value in vs])
 
 
 @given(values, st.sampled_from(MergePolicy))
 def test_siblings_fare_the_same_in_every_order(siblings: list[Value], policy: MergePolicy) -> None:
-    expected = dict(zip(siblings, standings(policy, siblings), strict=True))
+    expected = settle(policy, siblings)
     for order in itertools.permutations(siblings):
-        assert dict(zip(order, standings(policy, order), strict=True)) == expected
+        found = settle(policy, order)
+        assert (dict(found.status), found.merged) == (dict(expected.status), expected.merged)
 
 
 @given(values)
-def test_highest_confidence_keeps_exactly_one_and_survives_elimination(siblings: list[Value]) -> None:
-    fates = standings(MergePolicy.HIGHEST_CONFIDENCE, siblings)
-    assert fates.count(Standing.STAYS) == 1
-    winner = siblings[fates.index(Standing.STAYS)]
-    for other in siblings:
-        pair = standings(MergePolicy.HIGHEST_CONFIDENCE, [winner, other])
-        assert other is winner or pair == [Standing.STAYS, Standing.YIELDS]
+def test_policies_show_what_they_promise(siblings: list[Value]) -> None:
+    undisputed = [Value(v.key, v.evidence, value=v.value) for v in siblings]
+    highest = settle(MergePolicy.HIGHEST_CONFIDENCE, undisputed)
+    (speaker,) = [key for key, status in highest.status.items() if status is Status.ACTIVE]
+    assert speaker == max(undisputed, key=lambda v: v.evidence.rank).key
+    confirm = settle(MergePolicy.CONFIRM, undisputed)
+    shown = Status.ACTIVE if len(undisputed) == 1 else Status.CONTESTED
+    assert set(confirm.status.values()) == {shown}
+    if len(undisputed) > 1:
+        lists = [set(v.value) for v in undisputed if isinstance(v.value, list)]
+        union = settle(MergePolicy.UNION, undisputed).merged or []
+        both = settle(MergePolicy.INTERSECTION, undisputed).merged or []
+        assert union == sorted(set.union(*lists))
+        assert both == sorted(set.intersection(*lists))
+        for policy in MergePolicy:
+            # Something always speaks: a value, or what they make together.
+            settlement = settle(policy, undisputed)
+            assert settlement.merged or set(settlement.status.values()) != {Status.YIELDED}
+
+
+@given(values, st.sampled_from(MergePolicy))
+def test_what_arbitration_disputed_is_contested_whatever_the_policy(
+    siblings: list[Value], policy: MergePolicy
+) -> None:
+    if len(siblings) > 1 and any(v.disputed for v in siblings):
+        assert set(settle(policy, siblings).status.values()) == {Status.CONTESTED}
+
+
+clocks = st.dictionaries(st.sampled_from([DeviceId(d) for d in "abc"]), st.integers(0, 9)).map(VectorClock)
+
+
+@given(evidences, clocks, clocks)
+def test_what_two_writers_leave_of_evidence_is_what_neither_had_seen(
+    evidence: Evidence, one: VectorClock, other: VectorClock
+) -> None:
+    first, second = Knowledge(one), Knowledge(other)
+    left = evidence.unseen_by(first).unseen_by(second)
+    assert left == evidence.unseen_by(second).unseen_by(first)
+    assert set(left) == {a for a in evidence if not one.saw(a.dot) and not other.saw(a.dot)}
+    assert evidence.wholly_seen_by(first) == (not evidence.unseen_by(first))
+
+
+@given(evidences, st.integers(1, 5), st.integers(0, 6))
+def test_a_fold_counts_as_having_seen_all_of_a_retired_device(evidence: Evidence, fold: int, held: int) -> None:
+    retired = {DeviceId(d): Retirement(9, fold) for d in "abc"}
+    knowledge = Knowledge(VectorClock({RETIRED: held}), retired)
+    assert evidence.wholly_seen_by(knowledge) == (held >= fold)
+    compact = evidence.compacted(retired)
+    assert compact.support == evidence.support
+    assert compact.confidence == evidence.confidence
 
 
 @pytest.mark.parametrize("subject", ["user", "User", " USER ", "me", "用户", "ｕｓｅｒ"])

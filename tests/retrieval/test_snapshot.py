@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memory_service.domain.ids import MemoryId
+from memory_service.domain.evidence import Attestation, Evidence
+from memory_service.domain.ids import DeviceId, MemoryId
 from memory_service.domain.memory import Assertion, MemoryHead, Usage
 from memory_service.domain.records import Fragment, SearchRow, SearchRows
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list, names_list
@@ -154,6 +155,17 @@ def test_packed_head_comes_back_equal(of: MemoryHead) -> None:
 def test_packed_head_keeps_exact_values() -> None:
     of = head(3, 'naïve 茶 \U0001f375 \\ " \n', assertion=Assertion("u", "p", [2**70, 0.1, None, {"k": "v"}]))
     assert decode_head(encode_head(of)) == of
+
+
+def test_packed_head_leaves_its_evidence_behind_and_keeps_the_rest() -> None:
+    of = head(3, "tea")
+    disputed = replace(of, current=replace(of.current, disputed=True))
+    evident = replace(
+        disputed, current=replace(disputed.current, evidence=Evidence((Attestation(DeviceId("d"), 1, 0.5),)))
+    )
+    found = decode_head(encode_head(evident))
+    assert found == disputed
+    assert found.etag == evident.etag
 
 
 def test_unpacked_snapshot_takes_deltas_and_packs_again() -> None:

@@ -13,11 +13,14 @@ from weakref import WeakValueDictionary
 from memory_service.adapters.inmemory.filters import held_at, matches
 from memory_service.adapters.inmemory.owner import OwnerData, prepared
 from memory_service.domain.errors import InternalError, Reason
-from memory_service.domain.ids import MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import CURRENT_STATUSES, MemoryHead, MemoryVersion, Status
-from memory_service.domain.vector_clock import Dot
+from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
+from memory_service.domain.memory import CURRENT_STATUSES, MemoryHead, MemoryVersion, Relation, Status
+from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
+    Changed,
+    ChangeRecord,
     Changeset,
+    DeviceRecord,
     Fragment,
     JournalEntry,
     Link,
@@ -29,6 +32,7 @@ from memory_service.ports.memory_store import (
     SearchRows,
     StoredOutcome,
     Tombstone,
+    Writer,
 )
 
 _EMPTY = OwnerData()
@@ -57,12 +61,12 @@ class InMemoryOwnerChange:
         return self._data.outcome_of_dot(dot)
 
     async def heads_in_slots(self, slots: Sequence[str]) -> Sequence[MemoryHead]:
-        """Current heads in these slots, oldest first."""
+        """Standing heads in these slots, oldest first."""
         return self._data.in_slots(slots)
 
-    async def heads_of_claims(self, claims: Sequence[str]) -> Sequence[MemoryHead]:
-        """Current heads of these claims, oldest first."""
-        return self._data.of_claims(claims)
+    async def heads_of_claims(self, claims: Sequence[str], *, standing_only: bool = True) -> Sequence[MemoryHead]:
+        """Heads of these claims, oldest first; of standing status unless `standing_only` is False."""
+        return self._data.of_claims(claims, standing_only=standing_only)
 
     async def heads(self, ids: Sequence[MemoryId]) -> Sequence[MemoryHead]:
         """The heads with these ids that exist."""
@@ -90,6 +94,30 @@ class InMemoryOwnerChange:
     async def derivatives(self, ids: Sequence[MemoryId]) -> Sequence[MemoryId]:
         """Memories derived from any of `ids`, or that one of `ids` was merged into; one step away."""
         return self._data.derivatives(ids)
+
+    async def linked(self, ids: Sequence[MemoryId], relation: Relation) -> Sequence[Link]:
+        """Links of this relation from or to any of `ids`, each once."""
+        return self._data.linked(ids, relation)
+
+    async def devices(self, names: Sequence[DeviceId]) -> Mapping[DeviceId, DeviceRecord]:
+        """What is known of these devices, retired ones included."""
+        return self._data.log.devices(names)
+
+    async def idle_devices(self, *, limit: int) -> Sequence[DeviceRecord]:
+        """Devices that are not retired, least recently seen first; the retired actor is none of them."""
+        return self._data.log.idle(limit)
+
+    async def changes_by(self, writer: Writer, since: datetime) -> Sequence[ChangeRecord]:
+        """Changes that a writer made at or after `since`, in order of revision."""
+        return self._data.log.by(writer, since)
+
+    async def changes_at(self, revisions: Sequence[Revision]) -> Sequence[ChangeRecord]:
+        """The changes that made these revisions, in order of revision."""
+        return self._data.log.at(revisions)
+
+    async def versions_at(self, revisions: Sequence[Revision]) -> Sequence[MemoryVersion]:
+        """Versions made by these revisions, of memories that still have a head."""
+        return self._data.versions_at(revisions)
 
     async def apply(self, changeset: Changeset) -> None:
         """Stage the change. Raises `InternalError` for a second apply or a changeset that cannot be kept."""
@@ -173,7 +201,7 @@ class InMemoryMemoryStore:
         return self._data(owner).journal(memory_id)
 
     async def search_rows(self, owner: OwnerKey, model_id: str) -> SearchRows:
-        """All current memories with their fragments."""
+        """All current memories with their fragments. Heads to search carry no evidence."""
         data = self._data(owner)
         rows = [memory.row(model_id) for memory in data.in_order() if memory.searchable]
         return SearchRows(data.state.revision, data.state.clock, rows)
@@ -208,6 +236,31 @@ class InMemoryMemoryStore:
                 rows.append(memory.row(model_id, version))
         newest = heapq.nlargest(limit, rows, key=lambda row: (row.head.current.recorded_at, row.head.id))
         return SearchRows(data.state.revision, data.state.clock, newest)
+
+    async def changes_since(self, owner: OwnerKey, revision: Revision, *, limit: int) -> Sequence[ChangeRecord]:
+        """The first `limit` changes after `revision`; metadata `oldest` of the error may be asked from."""
+        return self._data(owner).log.since(revision, limit)
+
+    async def journal_since(self, owner: OwnerKey, after: Revision, until: Revision) -> Sequence[JournalEntry]:
+        """Journal entries of the revisions after `after` up to and including `until`."""
+        return self._data(owner).journal_since(after, until)
+
+    async def changed(
+        self, owner: OwnerKey, after: tuple[Revision, MemoryId] | None, *, limit: int
+    ) -> Sequence[Changed]:
+        """Memories by (revision that last changed them, id), strictly after `after`."""
+        return self._data(owner).changed(after, limit)
+
+    async def first_unseen(self, owner: OwnerKey, clock: VectorClock) -> Revision:
+        """The oldest revision whose change `clock` does not hold; one past the newest when it holds all."""
+        data = self._data(owner)
+        return data.log.first_unseen(clock, data.state)
+
+    async def prune_log(self, owner: OwnerKey, upto: Revision) -> None:
+        """Drop the records of changes up to a revision, and remember that they are gone."""
+        async with self._lock(owner):
+            data = self._data(owner)
+            data.log.prune(upto, data.state.revision)
 
     async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
         """Add to access counts and move last access forward."""
@@ -248,7 +301,7 @@ def _believed(versions: Sequence[MemoryVersion], recorded_at: datetime | None) -
 
 def _answers(version: MemoryVersion, valid_at: datetime | None) -> bool:
     """Whether a believed version belongs in an as-of answer."""
-    if version.redacted or version.status is Status.RETRACTED:
+    if version.redacted or version.status in (Status.RETRACTED, Status.YIELDED):
         return False
     if valid_at is None:
         return version.status in CURRENT_STATUSES

@@ -12,6 +12,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_service.adapters.inmemory.log import ChangeLog
 from memory_service.adapters.inmemory.values import (
     half_precision,
     own_assertion,
@@ -23,12 +24,23 @@ from memory_service.adapters.inmemory.values import (
 )
 from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.ids import MemoryId, Revision
-from memory_service.domain.memory import CURRENT_STATUSES, MemoryHead, MemoryVersion, Relation, Tier, Usage
+from memory_service.domain.memory import (
+    CURRENT_STATUSES,
+    NO_EVIDENCE,
+    STANDING_STATUSES,
+    MemoryHead,
+    MemoryVersion,
+    Relation,
+    Tier,
+    Usage,
+)
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
+    Changed,
     Changeset,
     Fragment,
     JournalEntry,
+    JournalEvent,
     Link,
     OwnerState,
     SearchRow,
@@ -78,8 +90,10 @@ class _Memory:
         return MemoryHead(own_assertion(version or self.versions[-1]), self.usage, self.created_at)
 
     def row(self, model_id: str, version: MemoryVersion | None = None) -> SearchRow:
-        """The head (or an older version) with the fragments of its text."""
+        """The head (or an older version), without its evidence, with the fragments of its text."""
         head = self.head(version)
+        if head.current.evidence:
+            head = replace(head, current=replace(head.current, evidence=NO_EVIDENCE))
         pieces = self.pieces.get(head.current.content_version, {})
         fragments = tuple(
             self._fragment(head.current.content_version, ordinal, piece, model_id)
@@ -129,6 +143,7 @@ class OwnerData:
         self._slots: defaultdict[str, set[MemoryId]] = defaultdict(set)
         self._claims: defaultdict[str, set[MemoryId]] = defaultdict(set)
         self._links: set[Link] = set()
+        self.log = ChangeLog()
         self._journal: defaultdict[MemoryId, list[JournalEntry]] = defaultdict(list)
         self._tombstones: defaultdict[bytes, list[Tombstone]] = defaultdict(list)
         self._by_request: dict[str, StoredOutcome] = {}
@@ -149,16 +164,18 @@ class OwnerData:
 
     def in_slots(self, slots: Iterable[str]) -> list[MemoryHead]:
         """Heads of current status in these slots, oldest first."""
-        return self._current_heads(self._slots, slots)
+        return self._heads_by(self._slots, slots, standing_only=True)
 
-    def of_claims(self, claims: Iterable[str]) -> list[MemoryHead]:
-        """Heads of current status with these claims, oldest first."""
-        return self._current_heads(self._claims, claims)
+    def of_claims(self, claims: Iterable[str], *, standing_only: bool) -> list[MemoryHead]:
+        """Heads with these claims, oldest first."""
+        return self._heads_by(self._claims, claims, standing_only=standing_only)
 
-    def _current_heads(self, index: Mapping[str, set[MemoryId]], keys: Iterable[str]) -> list[MemoryHead]:
+    def _heads_by(
+        self, index: Mapping[str, set[MemoryId]], keys: Iterable[str], *, standing_only: bool
+    ) -> list[MemoryHead]:
         found = {memory_id for key in set(keys) for memory_id in index.get(key, ())}
         memories = sorted((self._memories[i] for i in found), key=lambda memory: memory.page_key)
-        return [m.head() for m in memories if m.versions[-1].status in CURRENT_STATUSES]
+        return [m.head() for m in memories if not standing_only or m.versions[-1].status in STANDING_STATUSES]
 
     def versions(self, memory_id: MemoryId) -> list[MemoryVersion]:
         """All versions, oldest first."""
@@ -175,6 +192,26 @@ class OwnerData:
         touching = (link for link in self._links if memory_id in (link.from_id, link.to_id))
         return sorted(touching, key=lambda link: (link.from_id, link.relation, link.to_id))
 
+    def linked(self, ids: Iterable[MemoryId], relation: Relation) -> list[Link]:
+        """Links of this relation from or to any of `ids`, in a stable order."""
+        wanted = set(ids)
+        found = (k for k in self._links if k.relation is relation and (k.from_id in wanted or k.to_id in wanted))
+        return sorted(found, key=lambda link: (link.from_id, link.to_id))
+
+    def versions_at(self, revisions: Iterable[Revision]) -> list[MemoryVersion]:
+        """Versions of these revisions, of memories that have a head, by (revision, id, version)."""
+        wanted = set(revisions)
+        alive = (self._memories[memory_id] for _, memory_id in self._order)
+        found = [own_assertion(v) for memory in alive for v in memory.versions if v.revision in wanted]
+        return sorted(found, key=lambda v: (v.revision, v.id, v.version))
+
+    def changed(self, after: tuple[Revision, MemoryId] | None, limit: int) -> list[Changed]:
+        """Memories by (revision that last changed them, id), strictly after `after`."""
+        keys = sorted((memory.changed, memory.id) for memory in self._memories.values())
+        start = 0 if after is None else bisect.bisect_right(keys, after)
+        heads = ((revision, self._memories[memory_id]) for revision, memory_id in keys[start : start + limit])
+        return [Changed(revision, m.id, None if m.forgotten else m.head()) for revision, m in heads]
+
     def derivatives(self, ids: Iterable[MemoryId]) -> list[MemoryId]:
         """Sources of DERIVED_FROM links to `ids` and targets of MERGED_INTO links from them."""
         wanted = set(ids)
@@ -184,8 +221,12 @@ class OwnerData:
 
     def journal(self, memory_id: MemoryId) -> list[JournalEntry]:
         """Journal entries of a memory, oldest first."""
-        entries = sorted(self._journal.get(memory_id, ()), key=lambda entry: (entry.revision, entry.ordinal))
-        return [replace(entry, details=dict(entry.details)) for entry in entries]
+        return _told(self._journal.get(memory_id, ()))
+
+    def journal_since(self, after: Revision, until: Revision) -> list[JournalEntry]:
+        """Journal entries of revisions after `after` up to `until`; `OutOfRange` when changes were dropped."""
+        self.log.require(after)
+        return _told(e for entries in self._journal.values() for e in entries if after < e.revision <= until)
 
     def tombstones(self, digests: Iterable[bytes]) -> list[Tombstone]:
         """Tombstones with these digests."""
@@ -252,6 +293,7 @@ class OwnerData:
             self._by_dot[outcome.dot] = outcome
             if outcome.request_id:
                 self._by_request[outcome.request_id] = outcome
+        self.log.write(self.state, changeset)
         self.state = changeset.state
 
     def _append(self, version: MemoryVersion, revision: Revision) -> None:
@@ -284,6 +326,10 @@ class OwnerData:
         memory.changed = revision
 
     def _forget(self, memory: _Memory, revision: Revision) -> None:
+        self._journal[memory.id] = [
+            entry if entry.event is JournalEvent.FORGOTTEN else replace(entry, reason="")
+            for entry in self._journal[memory.id]
+        ]
         if memory.forgotten:
             return
         self._unindex(memory)
@@ -295,8 +341,6 @@ class OwnerData:
         memory.usage = Usage()
         memory.pieces.clear()
         self._links = {link for link in self._links if memory.id not in (link.from_id, link.to_id)}
-        entries = self._journal[memory.id]
-        entries[:] = [replace(entry, reason="") if entry.revision < revision else entry for entry in entries]
 
     def record_access(self, memory_id: MemoryId, count: int, at: datetime) -> None:
         """Add `count` accesses, the last of them at `at`."""
@@ -344,7 +388,15 @@ def prepared(changeset: Changeset) -> Changeset:
         tombstones=[stored_at_utc(stone) for stone in changeset.tombstones],
         forgotten=list(changeset.forgotten),
         outcomes=[replace(stored_at_utc(o), outcome=copy.deepcopy(dict(o.outcome))) for o in changeset.outcomes],
+        changes=[stored_at_utc(change) for change in changeset.changes],
+        retired=dict(changeset.retired),
     )
+
+
+def _told(entries: Iterable[JournalEntry]) -> list[JournalEntry]:
+    """Copies, in order."""
+    ordered = sorted(entries, key=lambda entry: (entry.revision, entry.ordinal))
+    return [replace(entry, details=dict(entry.details)) for entry in ordered]
 
 
 def _copied(outcome: StoredOutcome | None) -> StoredOutcome | None:

@@ -10,11 +10,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.domain.memory import Assertion, MemoryVersion, Provenance, Usage
-from memory_service.ports.memory_store import JournalEntry, StoredOutcome, Tombstone
+from memory_service.domain.memory import NO_EVIDENCE, Assertion, MemoryVersion, Provenance, Usage
+from memory_service.ports.memory_store import ChangeRecord, JournalEntry, StoredOutcome, Tombstone
 
 _SCALARS = (str, int, float, bool, type(None))
-_Stamped = TypeVar("_Stamped", JournalEntry, StoredOutcome, Tombstone)
+_Stamped = TypeVar("_Stamped", ChangeRecord, JournalEntry, StoredOutcome, Tombstone)
 
 
 def utc(moment: datetime) -> datetime:
@@ -85,5 +85,6 @@ def redacted(version: MemoryVersion) -> MemoryVersion:
         tags=(),
         provenance=Provenance(origin.actor, origin.device, origin.agent, origin.session, origin.process),
         reason="",
+        evidence=NO_EVIDENCE,
         redacted=True,
     )

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 
-from memory_service.adapters.postgres import rows, sql
+from memory_service.adapters.postgres import rows, sql, sql_writing
 from memory_service.adapters.postgres.columns import VERSION_COLUMNS, array_literal, clock_text, json_text
 from memory_service.adapters.postgres.filters import list_parameters
 from memory_service.adapters.postgres.session import Session
 from memory_service.domain.errors import InternalError, Reason
-from memory_service.domain.ids import DeviceId, MemoryId
-from memory_service.domain.memory import MemoryHead, MemoryVersion, Usage
+from memory_service.domain.evidence import RETIRED
+from memory_service.domain.ids import DeviceId, MemoryId, Revision
+from memory_service.domain.memory import MemoryHead, MemoryVersion, Relation, Usage
 from memory_service.domain.vector_clock import Dot
 from memory_service.ports.memory_store import (
+    ChangeRecord,
     Changeset,
+    DeviceRecord,
     Fragment,
     JournalEntry,
+    Link,
     MemoryFilter,
     OwnerState,
     StoredOutcome,
     Tombstone,
+    Writer,
 )
 
 _NO_USAGE = Usage()
@@ -32,13 +38,25 @@ def _columns(width: int, records: Iterable[tuple[object, ...]]) -> list[list[obj
     return turned or [[] for _ in range(width)]
 
 
+def _arrays(groups: Iterable[list[tuple[object, ...]]]) -> Iterable[list[object]]:
+    """The parameter arrays of `sql_writing.WRITE` behind the state."""
+    widths = map(len, sql_writing.WRITE_GROUPS)
+    return chain.from_iterable(map(_columns, widths, groups))
+
+
 class PostgresOwnerChange:
-    """Exclusive use of one owner; see `OwnerChange`. All its statements run in one transaction."""
+    """Exclusive use of one owner; see `OwnerChange`. All its statements run in one transaction.
+
+    Attributes:
+        committing: the state after the change, once there is one.
+        xmin: the transaction that wrote it, as the owner's row will name it.
+    """
 
     def __init__(self, session: Session, state: OwnerState) -> None:
         self._session = session
         self._state = state
-        self.applied = False
+        self.committing: OwnerState | None = None
+        self.xmin = 0
 
     @property
     def state(self) -> OwnerState:
@@ -56,12 +74,13 @@ class PostgresOwnerChange:
         return None if row is None else rows.outcome_of(tuple(row))
 
     async def heads_in_slots(self, slots: Sequence[str]) -> Sequence[MemoryHead]:
-        """Current heads in these slots, oldest first."""
+        """Standing heads in these slots, oldest first."""
         return [rows.head_of(r) for r in await self._session.rows(sql.HEADS_IN_SLOTS, list(slots))]
 
-    async def heads_of_claims(self, claims: Sequence[str]) -> Sequence[MemoryHead]:
-        """Current heads of these claims, oldest first."""
-        return [rows.head_of(r) for r in await self._session.rows(sql.HEADS_OF_CLAIMS, list(claims))]
+    async def heads_of_claims(self, claims: Sequence[str], *, standing_only: bool = True) -> Sequence[MemoryHead]:
+        """Heads of these claims, oldest first; of standing status unless `standing_only` is False."""
+        statement = sql.HEADS_OF_CLAIMS if standing_only else sql.ALL_HEADS_OF_CLAIMS
+        return [rows.head_of(r) for r in await self._session.rows(statement, list(claims))]
 
     async def heads(self, ids: Sequence[MemoryId]) -> Sequence[MemoryHead]:
         """The heads with these ids that exist."""
@@ -89,6 +108,32 @@ class PostgresOwnerChange:
         """Memories derived from, or merged out of, any of `ids`, one step away."""
         return [MemoryId(row[0]) for row in await self._session.rows(sql.DERIVATIVES, list(ids))]
 
+    async def linked(self, ids: Sequence[MemoryId], relation: Relation) -> Sequence[Link]:
+        """Links of this relation from or to any of `ids`, each once."""
+        return [rows.link_of(tuple(row)) for row in await self._session.rows(sql.LINKED, list(ids), relation)]
+
+    async def devices(self, names: Sequence[DeviceId]) -> Mapping[DeviceId, DeviceRecord]:
+        """What is known of these devices, retired ones included."""
+        found = map(rows.device_of, map(tuple, await self._session.rows(sql.DEVICES, list(names))))
+        return {record.device: record for record in found}
+
+    async def idle_devices(self, *, limit: int) -> Sequence[DeviceRecord]:
+        """Devices that are not retired, least recently seen first; the retired actor is none of them."""
+        return [rows.device_of(tuple(row)) for row in await self._session.rows(sql.IDLE_DEVICES, limit, RETIRED)]
+
+    async def changes_by(self, writer: Writer, since: datetime) -> Sequence[ChangeRecord]:
+        """Changes that a writer made at or after `since`, in order of revision."""
+        found = await self._session.rows(sql.CHANGES_BY, since, writer.device, writer.agent, writer.actor)
+        return [rows.change_of(tuple(row)) for row in found]
+
+    async def changes_at(self, revisions: Sequence[Revision]) -> Sequence[ChangeRecord]:
+        """The changes that made these revisions, in order of revision."""
+        return [rows.change_of(tuple(r)) for r in await self._session.rows(sql.CHANGES_AT, list(revisions))]
+
+    async def versions_at(self, revisions: Sequence[Revision]) -> Sequence[MemoryVersion]:
+        """Versions made by these revisions, of memories that still have a head."""
+        return [rows.version_of(tuple(r)) for r in await self._session.rows(sql.VERSIONS_AT, list(revisions))]
+
     async def apply(self, changeset: Changeset) -> None:
         """Write the change into the transaction; leaving the context commits it.
 
@@ -96,25 +141,29 @@ class PostgresOwnerChange:
             InternalError: a second apply, a revision that does not rise, or a version that follows no head.
             InvalidInput: text or JSON that cannot be stored.
         """
-        if self.applied:
+        if self.committing is not None:
             raise InternalError(Reason.INTERNAL, "apply may be called once in a change")
         if changeset.state.revision <= self._state.revision:
             raise InternalError(Reason.INTERNAL, "a change must raise the owner's revision")
-        self.applied = True
-        versions = version_records(changeset)
+        self.committing = changeset.state
+        groups: tuple[list[tuple[object, ...]], ...] = (
+            version_records(changeset),
+            list(map(_fragment_record, changeset.fragments)),
+            list(map(_journal_record, changeset.journal)),
+            list(map(_outcome_record, changeset.outcomes)),
+            list(map(_change_record, changeset.changes)),
+            device_records(self._state, changeset),
+        )
+        single = all(len(records) == 1 for records in groups)
         state = changeset.state
-        written = await self._session.value(
-            sql.WRITE,
+        written, self.xmin = await self._session.only_row(
+            sql_writing.WRITE_ONE if single else sql_writing.WRITE,
             state.revision,
             clock_text(state.clock),
             state.salt,
             state.memory_count,
             sorted(state.frozen_kinds),
-            *_columns(len(sql.WRITTEN_COLUMNS), versions),
-            *_columns(len(sql.FRAGMENT_COLUMNS), map(_fragment_record, changeset.fragments)),
-            *_columns(len(sql.JOURNAL_COLUMNS), map(_journal_record, changeset.journal)),
-            *_columns(len(sql.OUTCOME_COLUMNS), map(_outcome_record, changeset.outcomes)),
-            *_columns(len(sql.DEVICE_COLUMNS), device_records(self._state, changeset)),
+            *(chain.from_iterable(chain.from_iterable(groups)) if single else _arrays(groups)),
         )
         _expect(written, len({version.id for version in changeset.versions}))
         await self._write_the_rarer(changeset)
@@ -124,17 +173,19 @@ class PostgresOwnerChange:
         revision = changeset.state.revision
         if changeset.links:
             links = [(link.from_id, link.relation, link.to_id) for link in changeset.links]
-            await self._session.run(sql.WRITE_LINKS, *_columns(len(sql.LINK_COLUMNS), links))
+            await self._session.run(sql_writing.WRITE_LINKS, *_columns(len(sql_writing.LINK_COLUMNS), links))
         if changeset.tombstones:
             stones = map(_tombstone_record, changeset.tombstones)
-            await self._session.run(sql.WRITE_TOMBSTONES, *_columns(len(sql.TOMBSTONE_COLUMNS), stones))
+            await self._session.run(
+                sql_writing.WRITE_TOMBSTONES, *_columns(len(sql_writing.TOMBSTONE_COLUMNS), stones)
+            )
         touched = touched_records(changeset)
         if touched:
-            columns = _columns(len(sql.USAGE_WRITTEN_COLUMNS), touched)
-            _expect(await self._session.value(sql.WRITE_USAGE, revision, *columns), len(touched))
+            columns = _columns(len(sql_writing.USAGE_WRITTEN_COLUMNS), touched)
+            _expect(await self._session.value(sql_writing.WRITE_USAGE, revision, *columns), len(touched))
         forgotten = list(set(changeset.forgotten))
         if forgotten:
-            _expect(await self._session.value(sql.FORGET, forgotten, revision), len(forgotten))
+            _expect(await self._session.value(sql_writing.FORGET, forgotten, revision), len(forgotten))
 
 
 def _expect(written: int, named: int) -> None:
@@ -156,7 +207,11 @@ def _usage_values(usage: Usage | None) -> tuple[object, ...]:
 
 
 def version_records(changeset: Changeset) -> list[tuple[object, ...]]:
-    """The values of `sql.WRITTEN_COLUMNS` for each version. Raises `InternalError` for a gap between versions."""
+    """The values of `sql_writing.WRITTEN_COLUMNS` for each version.
+
+    Raises:
+        InternalError: a gap between the versions of a memory.
+    """
     first: dict[MemoryId, MemoryVersion] = {}
     last: dict[MemoryId, MemoryVersion] = {}
     for version in changeset.versions:
@@ -188,25 +243,31 @@ def touched_records(changeset: Changeset) -> list[tuple[object, ...]]:
 
 
 def device_records(before: OwnerState, changeset: Changeset) -> list[tuple[object, ...]]:
-    """(device, counter, last seen) of the devices whose counter the change moves."""
+    """The values of `sql_writing.DEVICE_COLUMNS` for devices that wrote, moved in the clock or were retired.
+
+    A device that writes is active again, unless the same change retires it.
+    """
+    counters: dict[DeviceId, int] = {}
     seen: dict[DeviceId, datetime] = {}
-    times: Mapping[DeviceId, Iterable[datetime]] = _times_by_device(changeset)
-    for device, moments in times.items():
-        seen[device] = max(moments)
+    made = [(o.dot, o.at) for o in changeset.outcomes] + [(c.dot, c.at) for c in changeset.changes]
+    for dot, at in made:
+        counters[dot.device] = max(dot.counter, counters.get(dot.device, 0))
+        seen[dot.device] = max(at, seen.get(dot.device, at))
+    for device, counter in changeset.state.clock.items():
+        if device in counters or before.clock.counter(device) != counter:
+            counters[device] = counter
+    for device, retirement in changeset.retired.items():
+        counters[device] = max(retirement.counter, counters.get(device, 0))
     return [
-        (device, counter, seen.get(device))
-        for device, counter in changeset.state.clock.items()
-        if before.clock.counter(device) != counter
+        (device, counter, seen.get(device), *_retirement_values(device, changeset))
+        for device, counter in counters.items()
     ]
 
 
-def _times_by_device(changeset: Changeset) -> dict[DeviceId, list[datetime]]:
-    times: dict[DeviceId, list[datetime]] = {}
-    for outcome in changeset.outcomes:
-        times.setdefault(outcome.dot.device, []).append(outcome.at)
-    for version in changeset.versions:
-        times.setdefault(version.dot.device, []).append(version.recorded_at)
-    return times
+def _retirement_values(device: DeviceId, changeset: Changeset) -> tuple[object, ...]:
+    """The columns retired, retired_counter, retired_fold."""
+    retirement = changeset.retired.get(device)
+    return (False, None, None) if retirement is None else (True, retirement.counter, retirement.fold)
 
 
 def _fragment_record(f: Fragment) -> tuple[object, ...]:
@@ -229,5 +290,18 @@ def _outcome_record(o: StoredOutcome) -> tuple[object, ...]:
     )
 
 
+def _change_record(c: ChangeRecord) -> tuple[object, ...]:
+    return (c.revision, c.dot.device, c.dot.counter, c.operation, c.actor, c.agent, c.at)
+
+
 def _tombstone_record(t: Tombstone) -> tuple[object, ...]:
-    return (t.digest, t.scope, t.dot.device, t.dot.counter, clock_text(t.context), t.at, t.revision)
+    return (
+        t.digest,
+        t.scope,
+        t.dot.device,
+        t.dot.counter,
+        clock_text(t.context),
+        t.at,
+        t.revision,
+        b"".join(t.claims),
+    )

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memory_service.domain.errors import InvalidInput, Reason
+from memory_service.domain.evidence import Evidence
 from memory_service.domain.memory import MemoryVersion
 from memory_service.domain.vector_clock import VectorClock
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+NO_EVIDENCE = "[]"
+"""`evidence_text` of none."""
 
 
 def json_text(value: object) -> str:
@@ -31,6 +34,13 @@ def json_text(value: object) -> str:
 def clock_text(clock: VectorClock) -> str:
     """A clock as a JSON object of device to counter."""
     return _ENCODER.encode(dict(clock))
+
+
+def evidence_text(evidence: Evidence) -> str:
+    """Evidence as a JSON array of [device, counter, confidence, count]."""
+    if not evidence:
+        return NO_EVIDENCE
+    return _ENCODER.encode([(a.device, a.counter, a.confidence, a.count) for a in evidence])
 
 
 def array_literal(items: Iterable[str]) -> str:
@@ -105,6 +115,8 @@ VERSION_COLUMNS: tuple[Column, ...] = (
     Column("pinned", "bool", lambda v: v.pinned),
     _text("reason"),
     Column("redacted", "bool", lambda v: v.redacted),
+    Column("evidence", "text", lambda v: evidence_text(v.evidence), "::json"),
+    Column("disputed", "bool", lambda v: v.disputed),
 )
 """In the order in which `rows.version_of` reads them."""
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from typing import TypeVar
 
-from memory_service.adapters.postgres import rows, sql
+from memory_service.adapters.postgres import rows, sql, sql_writing
 from memory_service.adapters.postgres.changes import PostgresOwnerChange
 from memory_service.adapters.postgres.filters import list_parameters
 from memory_service.adapters.postgres.gate import OwnerGate
+from memory_service.adapters.postgres.known_states import KnownState, KnownStates
 from memory_service.adapters.postgres.migrate import SchemaState
 from memory_service.adapters.postgres.session import Database, Session
-from memory_service.domain.errors import InternalError, Reason, Unavailable
+from memory_service.domain.errors import InternalError, OutOfRange, Reason, Unavailable
+from memory_service.domain.evidence import RETIRED
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision, TenantId, UserId
 from memory_service.domain.memory import MemoryHead, MemoryVersion
 from memory_service.domain.vector_clock import VectorClock
 from memory_service.ports.memory_store import (
+    Changed,
+    ChangeRecord,
     Fragment,
     JournalEntry,
     Link,
@@ -33,6 +38,7 @@ from memory_service.ports.memory_store import (
 
 _Row = TypeVar("_Row")
 _Value = TypeVar("_Value")
+_BEFORE_ALL = (Revision(0), MemoryId(uuid.UUID(int=0)))
 _SLICE_ROWS = 200
 """Rows converted before others get the event loop: a few milliseconds of work."""
 
@@ -43,6 +49,7 @@ class PostgresMemoryStore:
     def __init__(self, database: Database, gate: OwnerGate) -> None:
         self._database = database
         self._gate = gate
+        self._known = KnownStates()
 
     def change(self, owner: OwnerKey) -> AbstractAsyncContextManager[OwnerChange]:
         """Exclusive use of `owner`'s memories for one commit."""
@@ -51,14 +58,19 @@ class PostgresMemoryStore:
     @asynccontextmanager
     async def _change(self, owner: OwnerKey) -> AsyncIterator[OwnerChange]:
         async with self._gate.held(owner.id):
+            epoch = self._database.epoch
+            known = self._known.taken(owner.id, epoch)
             try:
-                async with self._database.change(owner.id) as session:
-                    change = PostgresOwnerChange(session, await _lock(session, owner))
+                async with self._database.change(owner.id, known) as session:
+                    if known is None or not session.is_known:
+                        known = await _lock(session, owner, epoch)
+                    change = PostgresOwnerChange(session, known.state)
                     yield change
-                    if not change.applied:
+                    if change.committing is None:
                         raise _NothingApplied
             except _NothingApplied:
-                pass  # rolled back, so that looking at an unknown owner does not make it known
+                return  # rolled back, so that looking at an unknown owner does not make it known
+            self._known.put(owner.id, KnownState(change.committing, change.xmin, epoch))
 
     async def state(self, owner: OwnerKey) -> OwnerState:
         """The committed state."""
@@ -107,7 +119,7 @@ class PostgresMemoryStore:
         return await _converted(found, lambda row: rows.journal_entry_of(tuple(row)))
 
     async def search_rows(self, owner: OwnerKey, model_id: str) -> SearchRows:
-        """All current memories with their fragments, in one snapshot."""
+        """All current memories with their fragments, in one snapshot. Heads to search carry no evidence."""
         async with self._database.reading(owner.id) as session:
             state = await _state(session)
             heads = await session.rows(sql.SEARCH_HEADS)
@@ -143,6 +155,47 @@ class PostgresMemoryStore:
         found = await _joined(versions, fragments, oldest_first=False)
         return SearchRows(state.revision, state.clock, found)
 
+    async def changes_since(self, owner: OwnerKey, revision: Revision, *, limit: int) -> Sequence[ChangeRecord]:
+        """The first `limit` changes after `revision`; metadata `oldest` of the error may be asked from."""
+        async with self._database.reading(owner.id) as session:
+            await _require_log(session, revision)
+            found = await session.rows(sql.CHANGES_SINCE, revision, limit)
+        return [rows.change_of(tuple(row)) for row in found]
+
+    async def journal_since(self, owner: OwnerKey, after: Revision, until: Revision) -> Sequence[JournalEntry]:
+        """Journal entries of the revisions after `after` up to and including `until`."""
+        async with self._database.reading(owner.id) as session:
+            await _require_log(session, after)
+            found = await session.rows(sql.JOURNAL_SINCE, after, until)
+        return await _converted(found, lambda row: rows.journal_entry_of(tuple(row)))
+
+    async def changed(
+        self, owner: OwnerKey, after: tuple[Revision, MemoryId] | None, *, limit: int
+    ) -> Sequence[Changed]:
+        """Memories by (revision that last changed them, id), strictly after `after`."""
+        async with self._database.reading(owner.id) as session:
+            found = await session.rows(sql.CHANGED, *(after or _BEFORE_ALL), limit)
+        return await _converted(found, rows.changed_of)
+
+    async def first_unseen(self, owner: OwnerKey, clock: VectorClock) -> Revision:
+        """The oldest revision whose change `clock` does not hold; one past the newest when it holds all."""
+        async with self._database.reading(owner.id) as session:
+            state = await _state(session)
+            next_revision = Revision(state.revision + 1)
+            if clock.descends(state.clock):
+                return next_revision
+            if await _pruned(session):
+                return Revision(1)
+            counters = (list(clock), list(clock.values()), clock.counter(RETIRED))
+            unseen = await session.value(sql.FIRST_UNSEEN, *counters)
+        return next_revision if unseen is None else Revision(unseen)
+
+    async def prune_log(self, owner: OwnerKey, upto: Revision) -> None:
+        """Drop the records of changes up to a revision, and remember that they are gone."""
+        async with self._gate.held(owner.id), self._database.change(owner.id) as session:
+            if await session.row(sql.LOCK_STATE) is not None:
+                await session.run(sql_writing.PRUNE_LOG, upto)
+
     async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
         """Add to access counts and move last access forward.
 
@@ -155,7 +208,7 @@ class PostgresMemoryStore:
         times = [accesses[i][1] for i in ids]
         async with self._gate.held(owner.id), self._database.change(owner.id) as session:
             if await session.row(sql.LOCK_STATE) is not None:
-                await session.run(sql.RECORD_ACCESS, ids, counts, times)
+                await session.run(sql_writing.RECORD_ACCESS, ids, counts, times)
 
     async def waiting_fragments(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[Fragment]:
         """Fragments of heads that have no vector of `model_id` yet, oldest memories first."""
@@ -177,7 +230,7 @@ class PostgresMemoryStore:
         )
         async with self._gate.held(owner.id), self._database.change(owner.id) as session:
             if await session.row(sql.LOCK_STATE) is not None:
-                await session.run(sql.STORE_VECTORS, *parameters)
+                await session.run(sql_writing.STORE_VECTORS, *parameters)
 
     async def owners_with_waiting_fragments(self, model_id: str, *, limit: int) -> Sequence[OwnerKey]:
         """Owners that have fragments without a vector of `model_id`."""
@@ -200,6 +253,22 @@ async def _state(session: Session) -> OwnerState:
     return OwnerState(Revision(0), VectorClock(), b"") if row is None else rows.state_of(tuple(row))
 
 
+async def _pruned(session: Session) -> Revision:
+    """Changes up to this revision were dropped."""
+    return Revision(await session.value(sql.PRUNED) or 0)
+
+
+async def _require_log(session: Session, cursor: Revision) -> None:
+    """Raise `OutOfRange` when changes after `cursor` were dropped."""
+    pruned = await _pruned(session)
+    if cursor < pruned:
+        raise OutOfRange(
+            Reason.CURSOR_TOO_OLD,
+            "the changes that follow this cursor are no longer kept",
+            metadata={"oldest": str(pruned)},
+        )
+
+
 async def _fragments_of(session: Session, model_id: str, versions: Sequence[rows.Record]) -> Sequence[rows.Record]:
     """Fragments of the texts of these heads or versions."""
     if not versions:
@@ -209,15 +278,16 @@ async def _fragments_of(session: Session, model_id: str, versions: Sequence[rows
     return await session.rows(sql.FRAGMENTS_OF, model_id, ids, contents)
 
 
-async def _lock(session: Session, owner: OwnerKey) -> OwnerState:
+async def _lock(session: Session, owner: OwnerKey, epoch: int) -> KnownState:
     """Lock the owner's row, making it on first use; of two who make it at once the later one waits."""
     row = await session.row(sql.LOCK_STATE)
     if row is None:
-        await session.run(sql.ADD_OWNER, owner.tenant, owner.user)
+        await session.run(sql_writing.ADD_OWNER, owner.tenant, owner.user)
         row = await session.row(sql.LOCK_STATE)
     if row is None:
         raise InternalError(Reason.INTERNAL, "an owner's row was removed while it was made")
-    return rows.state_of(tuple(row))
+    *state, xmin = row
+    return KnownState(rows.state_of(state), xmin, epoch)
 
 
 async def _converted(found: Sequence[_Row], convert: Callable[[_Row], _Value]) -> list[_Value]:

@@ -12,7 +12,8 @@ import asyncpg
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.adapters.postgres.columns import USAGE_COLUMNS, VERSION_COLUMNS
+from memory_service.adapters.postgres.columns import NO_EVIDENCE, USAGE_COLUMNS, VERSION_COLUMNS
+from memory_service.domain.evidence import Attestation, Evidence, Retirement
 from memory_service.domain.ids import DeviceId, MemoryId, Revision, TenantId, UserId
 from memory_service.domain.memory import (
     Assertion,
@@ -30,6 +31,9 @@ from memory_service.domain.memory import (
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.keys import ApiKey, Role
 from memory_service.ports.memory_store import (
+    Changed,
+    ChangeRecord,
+    DeviceRecord,
     Fragment,
     JournalEntry,
     JournalEvent,
@@ -46,12 +50,15 @@ Row = Sequence[Any]
 
 _VERSION_WIDTH = len(VERSION_COLUMNS)
 _HEAD_WIDTH = _VERSION_WIDTH + len(USAGE_COLUMNS) + 1
+_CHANGED_HEAD_AT = 2
 _DECODER = json.JSONDecoder()
 _KINDS = {k.value: k for k in Kind}
 _SOURCES = {s.value: s for s in Source}
 _TIERS = {t.value: t for t in Tier}
 _STATUSES = {s.value: s for s in Status}
 _VISIBILITIES = {v.value: v for v in Visibility}
+_NOTHING = Evidence()
+_DIGEST_BYTES = 32
 _HEADER_BYTES = 4
 """halfvec on the wire: two bytes of dimension, two unused, then big-endian float16 values."""
 
@@ -97,6 +104,13 @@ def _json_of(text: str) -> Any:
     return _DECODER.raw_decode(text)[0]
 
 
+def evidence_of(text: str) -> Evidence:
+    """Evidence from what `columns.evidence_text` wrote; attestations are stored in order."""
+    if text == NO_EVIDENCE:
+        return _NOTHING
+    return Evidence(tuple(Attestation(*fields) for fields in json.loads(text)))
+
+
 def state_of(row: Row) -> OwnerState:
     """An owner's state from the columns of `sql.STATE`."""
     revision, clock, salt, memory_count, frozen_kinds = row
@@ -112,6 +126,7 @@ def version_of(row: Row) -> MemoryVersion:
         support, tier, status, recorded_at, dot_device, dot_counter, context, revision,
         actor, device, agent, session, process, reference, subject, predicate, value,
         tags, language, valid_from, valid_to, expires_at, said_at, visibility, pinned, reason, redacted,
+        evidence, disputed,
     ) = row  # fmt: skip
     return MemoryVersion(
         id=memory_id,
@@ -144,12 +159,17 @@ def version_of(row: Row) -> MemoryVersion:
         pinned=pinned,
         reason=reason,
         redacted=redacted,
+        evidence=evidence_of(evidence),
+        disputed=disputed,
     )
 
 
-def head_of(record: asyncpg.Record) -> MemoryHead:
+def head_of(record: Record) -> MemoryHead:
     """A head from version columns, usage columns and created_at."""
-    row = tuple(record)
+    return _head(tuple(record))
+
+
+def _head(row: Row) -> MemoryHead:
     access_count, adopted_count, last_access_at, last_confirmed_at, created_at = row[_VERSION_WIDTH:_HEAD_WIDTH]
     usage = Usage(access_count, adopted_count, _utc(last_access_at), _utc(last_confirmed_at))
     return MemoryHead(version_of(row[:_VERSION_WIDTH]), usage, _utc(created_at))
@@ -202,7 +222,7 @@ def outcome_of(row: Row) -> StoredOutcome:
 
 def tombstone_of(row: Row) -> Tombstone:
     """A tombstone from the columns of `sql.TOMBSTONES`."""
-    scope, digest, device, counter, context, at, revision = row
+    scope, digest, device, counter, context, at, revision, claims = row
     return Tombstone(
         TombstoneScope(scope),
         digest,
@@ -210,7 +230,28 @@ def tombstone_of(row: Row) -> Tombstone:
         clock_of(context),
         at,
         Revision(revision),
+        tuple(claims[i : i + _DIGEST_BYTES] for i in range(0, len(claims), _DIGEST_BYTES)),
     )
+
+
+def change_of(row: Row) -> ChangeRecord:
+    """A change from the columns of `sql.CHANGES_SINCE`."""
+    revision, device, counter, operation, actor, agent, at = row
+    return ChangeRecord(Revision(revision), Dot(DeviceId(device), counter), operation, actor, agent, at)
+
+
+def changed_of(record: Record) -> Changed:
+    """A memory that changed, from the columns of `sql.CHANGED`."""
+    row = tuple(record)
+    head = None if row[_CHANGED_HEAD_AT] is None else _head(row[_CHANGED_HEAD_AT:])
+    return Changed(Revision(row[0]), MemoryId(row[1]), head)
+
+
+def device_of(row: Row) -> DeviceRecord:
+    """A device from the columns of `sql.DEVICES`."""
+    device, counter, last_seen, retired_counter, fold = row
+    retirement = None if fold is None else Retirement(retired_counter, fold)
+    return DeviceRecord(DeviceId(device), counter, _utc(last_seen), retirement)
 
 
 def link_of(row: Row) -> Link:

@@ -13,6 +13,8 @@ import asyncpg
 
 from memory_service.adapters.postgres import rows, sql
 from memory_service.adapters.postgres.errors import DRIVER_ERRORS, connection_is_gone, translated, translated_error
+from memory_service.adapters.postgres.known_states import KnownState
+from memory_service.adapters.postgres.registry import STATEMENTS
 from memory_service.adapters.postgres.settings import PostgresSettings
 from memory_service.domain.errors import FailedPrecondition, InternalError, Reason, Unavailable
 
@@ -31,13 +33,17 @@ class PoolStats:
 
 
 class Session:
-    """A connection inside a transaction of one owner; adds the owner as `$1`, translates errors."""
+    """A connection inside a transaction of one owner; adds the owner as `$1`, translates errors.
 
-    __slots__ = ("_connection", "_owner")
+    `is_known`: the owner's row is locked and is the version that `Database.change` was told of.
+    """
 
-    def __init__(self, connection: Any, owner: uuid.UUID) -> None:
+    __slots__ = ("_connection", "_owner", "is_known")
+
+    def __init__(self, connection: Any, owner: uuid.UUID, *, is_known: bool = False) -> None:
         self._connection = connection
         self._owner = owner
+        self.is_known = is_known
 
     async def rows(self, statement: str, *parameters: object) -> Sequence[asyncpg.Record]:
         """All rows."""
@@ -50,6 +56,13 @@ class Session:
         with translated():
             found: asyncpg.Record | None = await self._connection.fetchrow(statement, self._owner, *parameters)
         return found
+
+    async def only_row(self, statement: str, *parameters: object) -> asyncpg.Record:
+        """The row of a statement that always gives one."""
+        row = await self.row(statement, *parameters)
+        if row is None:
+            raise InternalError(Reason.INTERNAL, "a statement that gives a row gave none")
+        return row
 
     async def value(self, statement: str, *parameters: object) -> Any:
         """The first column of the first row."""
@@ -78,6 +91,8 @@ class Database:
         self._settings = settings
         self._pool = pool
         self._cleanups: set[asyncio.Task[None]] = set()
+        self.epoch = 0
+        """Counts lost connections: another database may answer to the same address after one."""
 
     def stats(self) -> PoolStats:
         """How the pool stands."""
@@ -93,26 +108,33 @@ class Database:
             self._pool.terminate()
 
     @asynccontextmanager
-    async def change(self, owner: uuid.UUID) -> AsyncIterator[Session]:
+    async def change(self, owner: uuid.UUID, known: KnownState | None = None) -> AsyncIterator[Session]:
         """A transaction that commits when left normally and leaves no trace otherwise.
+
+        With a known state it also locks the owner's row, in the same round trip, if that is the newest one.
 
         A connection lost during COMMIT is `Unavailable`: it may have been committed; a retry with the same
         request id finds out.
         """
-        async with self._transaction(sql.begin_change(owner)) as connection:
-            yield Session(connection, owner)
+        epoch = self.epoch
+        begin = sql.begin_change(owner)
+        if known is not None:
+            begin = sql.begin_known(owner, known.state.revision, known.xmin)
+        async with self._transaction(begin) as (connection, answer):
+            yield Session(connection, owner, is_known=answer == sql.LOCKED_KNOWN and epoch == self.epoch)
 
     @asynccontextmanager
     async def reading(self, owner: uuid.UUID) -> AsyncIterator[Session]:
         """A read-only transaction that sees one snapshot."""
-        async with self._transaction(sql.begin_read(owner)) as connection:
+        async with self._transaction(sql.begin_read(owner)) as (connection, _):
             yield Session(connection, owner)
 
     @asynccontextmanager
-    async def _transaction(self, begin: str) -> AsyncIterator[Any]:
-        connection = await self._begin(begin)
+    async def _transaction(self, begin: str) -> AsyncIterator[tuple[Any, str]]:
+        """A connection, and what PostgreSQL answered to the last statement of `begin`."""
+        connection, answer = await self._begin(begin)
         try:
-            yield connection
+            yield connection, answer
             await self._commit(connection)
         except BaseException:
             await self._abandon(connection)
@@ -120,7 +142,7 @@ class Database:
         # Nothing to undo any more: a cancellation from here on comes after the commit.
         await self._release(connection)
 
-    async def _begin(self, begin: str) -> Any:
+    async def _begin(self, begin: str) -> tuple[Any, str]:
         """A connection in a transaction; one that turns out dead is replaced once (nothing was sent yet)."""
         try:
             return await self._begin_once(begin)
@@ -128,19 +150,24 @@ class Database:
             cause = error.__cause__
             if cause is None or not connection_is_gone(cause):
                 raise
-        await self._pool.expire_connections()
+        await self._renew()
         return await self._begin_once(begin)
 
-    async def _begin_once(self, begin: str) -> Any:
+    async def _renew(self) -> None:
+        """Let all connections be replaced."""
+        self.epoch += 1
+        await self._pool.expire_connections()
+
+    async def _begin_once(self, begin: str) -> tuple[Any, str]:
         with translated():
             connection = await self._pool.acquire(timeout=self._settings.acquire_timeout)
         try:
             with translated():
-                await connection.execute(begin)
+                answer = str(await connection.execute(begin))
         except BaseException:
             await self._abandon(connection)
             raise
-        return connection
+        return connection, answer
 
     @staticmethod
     async def _commit(connection: Any) -> None:
@@ -172,9 +199,9 @@ class Database:
         except DRIVER_ERRORS:
             self._cut(connection)
 
-    @staticmethod
-    def _cut(connection: Any) -> None:
+    def _cut(self, connection: Any) -> None:
         """End a connection at once; PostgreSQL rolls back what it had begun."""
+        self.epoch += 1
         with suppress(asyncpg.InterfaceError):  # the pool has taken a dead one back by itself
             connection.terminate()
 
@@ -189,7 +216,7 @@ class Database:
             except DRIVER_ERRORS as error:
                 if not (repeatable and connection_is_gone(error)):
                     raise
-            await self._pool.expire_connections()
+            await self._renew()
             return await self._fetch_once(statement, parameters)
 
     async def _fetch_once(self, statement: str, parameters: tuple[object, ...]) -> Sequence[asyncpg.Record]:
@@ -211,6 +238,8 @@ def _server_settings(settings: PostgresSettings) -> dict[str, str]:
         # of a table, not even when it is planned while the table is empty and used when it has grown.
         "plan_cache_mode": "force_generic_plan",
         "enable_seqscan": "off",
+        # Rows read and not wanted are what a plan must avoid (a hundred times the default).
+        "cpu_tuple_cost": "1",
         "statement_timeout": milliseconds(settings.statement_timeout),
         "lock_timeout": milliseconds(settings.lock_timeout),
         "idle_in_transaction_session_timeout": milliseconds(settings.idle_in_transaction_timeout),
@@ -239,6 +268,8 @@ async def open_database(settings: PostgresSettings) -> Database:
             encoder=rows.pass_halfvec,
             decoder=rows.pass_halfvec,
         )
+        with suppress(asyncpg.UndefinedTableError):  # a schema that `PostgresBackend.connect` will refuse
+            await connection.execute(sql.PREPARE_LOCK_KNOWN)
 
     try:
         pool = await asyncpg.create_pool(
@@ -249,7 +280,7 @@ async def open_database(settings: PostgresSettings) -> Database:
             command_timeout=settings.statement_timeout + _CLIENT_MARGIN_SECONDS,
             max_cacheable_statement_size=0,
             max_cached_statement_lifetime=0,
-            statement_cache_size=2 * len(sql.STATEMENTS),
+            statement_cache_size=2 * len(STATEMENTS),
             init=prepare,
             reset=_keep_session,
         )

@@ -28,6 +28,7 @@ COUNTERS = (
     Metric("rpc_requests_total", "Requests answered, by call and status code.", ("rpc", "code")),
     Metric("writes_total", "Statements accepted, by what they did.", ("effect",)),
     Metric("memories_forgotten_total", "Memories forgotten."),
+    Metric("sync_changes_total", "Queued changes of devices that were decided, by outcome.", ("outcome",)),
     Metric("recall_degraded_total", "Recalls answered without a stage, by what was missing.", ("cause",)),
     Metric("snapshot_requests_total", "Owner snapshots asked for, by tier and result.", ("tier", "result")),
     Metric("snapshot_evictions_total", "Owner snapshots let go for want of room.", ("tier",)),

@@ -110,6 +110,7 @@ class L1Snapshots:
         source: the tier below; its answers must be as new as the store's when the call began.
         cache: where news of other processes comes from; None when there is none, and then every answer older
             than `staleness_seconds_max` is verified with the store.
+        listener: told of every commit heard of, of this process or another; must not block or raise.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class L1Snapshots:
         clock: Clock,
         telemetry: Telemetry,
         settings: L1Settings | None = None,
+        listener: Callable[[str, Revision], None] = lambda _owner, _revision: None,
     ) -> None:
         self._source = source
         self._store = store
@@ -128,6 +130,7 @@ class L1Snapshots:
         self._clock = clock
         self._telemetry = telemetry
         self._settings = settings or L1Settings()
+        self._listener = listener
         self._entries: OrderedDict[OwnerKey, _Entry] = OrderedDict()
         self._owners_by_id: dict[str, OwnerKey] = {}
         self._nbytes = 0
@@ -367,6 +370,7 @@ class L1Snapshots:
         entry = self._entries.get(owner)
         if entry is not None:
             entry.known = max(entry.known, revision)
+        self._listener(str(owner.id), revision)
         self._source.committed(owner, revision)
         if self._news is not None:
             self._news.post(owner, revision)
@@ -409,6 +413,7 @@ class L1Snapshots:
 
     def _heard(self, owner_id: str, revision: Revision) -> None:
         """News of another process; 0 tells to drop."""
+        self._listener(owner_id, revision)
         owner = self._owners_by_id.get(owner_id)
         if owner is None:
             return

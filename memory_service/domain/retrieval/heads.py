@@ -1,6 +1,8 @@
 """Memory heads by row: as objects, or as bytes that become objects when somebody asks for them.
 
-A recall returns ten of a thousand memories, so a snapshot from the shared cache decodes only those.
+A recall returns ten of a thousand memories, so a snapshot from the shared cache decodes only those. Heads to
+search have no evidence (the stores leave it out of search rows): a recall reads confidence and support, and
+whatever decides by evidence reads heads inside a change of the owner. `MemoryVersion.merged` says nothing of them.
 """
 
 from __future__ import annotations
@@ -138,7 +140,10 @@ def _at(value: int | None) -> datetime | None:
 
 
 def encode_head(head: MemoryHead) -> bytes:
-    """A head as JSON in UTF-8: one array, fields in fixed order. `decode_head` gives an equal head."""
+    """A head as JSON in UTF-8: one array, fields in fixed order.
+
+    `decode_head` gives an equal head, without its evidence if it had any.
+    """
     v, u, p = head.current, head.usage, head.current.provenance
     statement = None if v.assertion is None else [v.assertion.subject, v.assertion.predicate, v.assertion.object]
     fields: list[Any] = [
@@ -155,7 +160,7 @@ def encode_head(head: MemoryHead) -> bytes:
             _time(v.expires_at),
             _time(v.said_at),
         ],
-        [v.visibility, v.pinned, v.reason, v.redacted],
+        [v.visibility, v.pinned, v.reason, v.redacted, v.disputed],
         [u.access_count, u.adopted_count, _time(u.last_access_at), _time(u.last_confirmed_at)],
         _time(head.created_at),
     ]
@@ -171,7 +176,7 @@ def decode_head(packed: bytes) -> MemoryHead:
     try:
         what, worth, cause, origin, statement, when, manner, usage, created = json.loads(packed)
         tags, language, valid_from, valid_to, expires, said = when
-        visibility, pinned, reason, redacted = manner
+        visibility, pinned, reason, redacted, disputed = manner
         id_, version, content_version, kind, text, topic, slot, claim, source = what
         confidence, importance, support, tier, status, recorded = worth
         device, counter, context, revision = cause
@@ -206,6 +211,7 @@ def decode_head(packed: bytes) -> MemoryHead:
             pinned=pinned,
             reason=reason,
             redacted=redacted,
+            disputed=disputed,
         )
         return MemoryHead(current, Usage(usage[0], usage[1], _at(usage[2]), _at(usage[3])), _at(created))
     except (TypeError, IndexError, KeyError) as error:

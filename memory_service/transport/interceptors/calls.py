@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 
 import grpc
@@ -18,6 +19,7 @@ from memory_service.domain.errors import (
     DeadlineExceeded,
     InternalError,
     InvalidInput,
+    LimitExceeded,
     MemoryServiceError,
     Reason,
     Unavailable,
@@ -28,6 +30,8 @@ from memory_service.transport.errors import code_of, status_of
 from memory_service.transport.identity import CALLER, Authenticator
 
 _log = structlog.get_logger("memory_service.rpc")
+_Context = grpc.aio.ServicerContext[Any, Any]
+_FIRST_MESSAGE_SECONDS_MAX = 1.0
 _REQUEST_ID = re.compile(r"^[A-Za-z0-9._:-]{1,128}$")
 _OPEN_SERVICES = ("/grpc.health.v1.", "/grpc.reflection.")
 """Services that need no key: they tell nothing of anybody."""
@@ -37,9 +41,16 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     """Wraps every unary handler of our services; see the module."""
 
     def __init__(
-        self, authenticator: Authenticator, telemetry: Telemetry, clock: Clock, *, concurrent_max: int
+        self,
+        authenticator: Authenticator,
+        telemetry: Telemetry,
+        clock: Clock,
+        *,
+        concurrent_max: int,
+        slow_seconds_max: float = 30.0,
     ) -> None:
         self._concurrent_max = concurrent_max
+        self._slow_seconds_max = slow_seconds_max
         self._authenticator = authenticator
         self._telemetry = telemetry
         self._clock = clock
@@ -60,31 +71,71 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         details: grpc.HandlerCallDetails,
     ) -> Any:
         handler = await continuation(details)
-        if handler is None or details.method.startswith(_OPEN_SERVICES) or not handler.unary_unary:
+        if handler is None or details.method.startswith(_OPEN_SERVICES):
             return handler
         metadata = {key: value for key, value in details.invocation_metadata or () if isinstance(value, str)}
         rpc = details.method.rsplit("/", 1)[-1]
-
-        async def handle(message: bytes, context: Any) -> Any:
-            return await handler.unary_unary(_read(handler.request_deserializer, message), context)
-
-        async def serve(message: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-            return await self._serve(handle, rpc, metadata, message, context)
+        read, write = handler.request_deserializer, handler.response_serializer
 
         # Messages are read by us and after authentication: gRPC answers one it cannot read with a Python error.
-        return grpc.unary_unary_rpc_method_handler(serve, response_serializer=handler.response_serializer)
+        async def unary(message: bytes, context: _Context) -> Any:
+            return await self._guarded(
+                rpc, metadata, context, lambda: handler.unary_unary(_read(read, message), context)
+            )
 
-    async def _serve(  # noqa: RET503 - abort_with_status always raises
+        async def stream_out(message: bytes, context: _Context) -> None:
+            await self._guarded(
+                rpc,
+                metadata,
+                context,
+                lambda: self._sent(handler.unary_stream(_read(read, message), context), metadata, context),
+            )
+
+        async def stream_both(messages: AsyncIterator[bytes], context: _Context) -> None:
+            read_all = (_read(read, message) async for message in messages)
+            await self._guarded(
+                rpc,
+                metadata,
+                context,
+                lambda: self._sent(handler.stream_stream(read_all, context), metadata, context),
+                before_refusal=lambda: _first_of(messages),
+            )
+
+        if handler.unary_stream:
+            return grpc.unary_stream_rpc_method_handler(stream_out, response_serializer=write)
+        if handler.stream_stream:
+            return grpc.stream_stream_rpc_method_handler(stream_both, response_serializer=write)
+        return grpc.unary_unary_rpc_method_handler(unary, response_serializer=write)
+
+    async def _sent(self, responses: AsyncGenerator[Any, None], metadata: dict[str, str], context: _Context) -> None:
+        """Send a stream's responses as they come; a caller that does not take them in time is cut off.
+
+        The key is looked at again before each, so that a stream does not outlive it.
+        """
+        async with aclosing(responses):
+            async for response in responses:
+                await self._authenticator.authenticate(metadata.get("authorization"))
+                try:
+                    async with asyncio.timeout(self._slow_seconds_max):
+                        await context.write(response)
+                except TimeoutError as error:
+                    raise LimitExceeded(
+                        Reason.WATCHER_TOO_SLOW,
+                        f"a message was not taken within {self._slow_seconds_max:g} seconds",
+                    ) from error
+
+    async def _guarded(  # noqa: RET503 - abort_with_status always raises
         self,
-        handle: Callable[[bytes, Any], Awaitable[Any]],
         rpc: str,
         metadata: dict[str, str],
-        message: bytes,
-        context: grpc.aio.ServicerContext[Any, Any],
+        context: _Context,
+        work: Callable[[], Awaitable[Any]],
+        before_refusal: Callable[[], Awaitable[None]] | None = None,
     ) -> Any:
         started = self._clock.monotonic()
         request_id = _request_id(metadata.get("x-request-id", ""))
         error: MemoryServiceError | None = None
+        begun = False
         self._in_flight += 1
         self._idle.clear()
         structlog.contextvars.bind_contextvars(request_id=request_id)
@@ -94,7 +145,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             if self._in_flight > self._concurrent_max:
                 raise Unavailable(Reason.OVERLOADED, "this server has more requests than it works on at once")
             CALLER.set(await self._authenticator.authenticate(metadata.get("authorization")))
-            return await handle(message, context)
+            begun = True
+            return await work()
         except MemoryServiceError as raised:
             error = raised
         except asyncio.CancelledError:
@@ -109,6 +161,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                 self._idle.set()
             self._report(rpc, self._clock.monotonic() - started, error)
             structlog.contextvars.unbind_contextvars("request_id")
+        if before_refusal is not None and not begun:
+            await before_refusal()
         await context.abort_with_status(rpc_status.to_status(status_of(error, request_id)))
 
     def _report(self, rpc: str, seconds: float, error: MemoryServiceError | None) -> None:
@@ -120,6 +174,16 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         getattr(_log, "debug" if error is None else level)(
             "rpc", rpc=rpc, code=code, seconds=round(seconds, 6), **reason
         )
+
+
+async def _first_of(messages: AsyncIterator[bytes]) -> None:
+    """Let a caller get its first message off before its stream is refused.
+
+    A Python client whose write meets the end of the stream reports that instead of the refusal.
+    """
+    with contextlib.suppress(TimeoutError, StopAsyncIteration):
+        async with asyncio.timeout(_FIRST_MESSAGE_SECONDS_MAX):
+            await anext(messages)
 
 
 def _read(deserialize: Callable[[bytes], Any], message: bytes) -> Any:

@@ -8,25 +8,48 @@
 SET LOCAL search_path = memory_service, public;
 
 CREATE TABLE owners (
-    owner        uuid PRIMARY KEY,
-    tenant       text NOT NULL,
-    user_id      text NOT NULL,
-    revision     bigint NOT NULL DEFAULT 0,
-    clock        json NOT NULL DEFAULT '{}',
-    salt         bytea NOT NULL DEFAULT '',
-    memory_count bigint NOT NULL DEFAULT 0,
-    frozen_kinds text[] NOT NULL DEFAULT '{}',
-    settings     json NOT NULL DEFAULT '{}',
-    created_at   timestamptz NOT NULL DEFAULT now()
+    owner           uuid PRIMARY KEY,
+    tenant          text NOT NULL,
+    user_id         text NOT NULL,
+    revision        bigint NOT NULL DEFAULT 0,
+    clock           json NOT NULL DEFAULT '{}',
+    salt            bytea NOT NULL DEFAULT '',
+    memory_count    bigint NOT NULL DEFAULT 0,
+    frozen_kinds    text[] NOT NULL DEFAULT '{}',
+    pruned_revision bigint NOT NULL DEFAULT 0, -- rows of `changes` up to here were dropped
+    settings        json NOT NULL DEFAULT '{}',
+    created_at      timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 60);
 
+-- Every device that ever wrote. One that comes back after it was retired is active again but keeps its last
+-- retirement, by which contexts that hold the fold are read.
 CREATE TABLE devices (
-    owner     uuid NOT NULL,
-    device    text NOT NULL,
-    counter   bigint NOT NULL,
-    last_seen timestamptz,
+    owner           uuid NOT NULL,
+    device          text NOT NULL,
+    counter         bigint NOT NULL,
+    last_seen       timestamptz,
+    retired         boolean NOT NULL DEFAULT false,
+    retired_counter bigint,
+    retired_fold    bigint,
     PRIMARY KEY (owner, device)
 ) WITH (fillfactor = 60);
+-- Without `last_seen`, which moves with every change: an index on it would take that update its cheap form.
+CREATE INDEX devices_active ON devices (owner, device) WHERE NOT retired;
+
+-- Who made which revision; what devices and watchers read on from. Pruned from its old end.
+CREATE TABLE changes (
+    owner     uuid NOT NULL,
+    revision  bigint NOT NULL,
+    device    text NOT NULL,
+    counter   bigint NOT NULL,
+    operation text NOT NULL,
+    actor     text NOT NULL,
+    agent     text NOT NULL,
+    at        timestamptz NOT NULL,
+    PRIMARY KEY (owner, revision)
+);
+CREATE UNIQUE INDEX changes_of_device ON changes (owner, device, counter);
+CREATE INDEX changes_in_time ON changes (owner, at);
 
 -- Every version ever.
 CREATE TABLE memory_versions (
@@ -69,8 +92,11 @@ CREATE TABLE memory_versions (
     pinned          boolean NOT NULL,
     reason          text NOT NULL,
     redacted        boolean NOT NULL,
+    evidence        json NOT NULL, -- [[device, counter, confidence, count], …]
+    disputed        boolean NOT NULL,
     PRIMARY KEY (owner, memory_id, version)
 );
+CREATE INDEX memory_versions_of_revision ON memory_versions (owner, revision);
 
 -- The newest version of each memory that is not forgotten, with its counters of use. `changed_revision` is the
 -- owner's revision that last changed what a recall sees of it.
@@ -87,16 +113,16 @@ CREATE TABLE memories (
     PRIMARY KEY (owner, memory_id)
 ) WITH (fillfactor = 80);
 
-CREATE INDEX memories_in_order ON memories (owner, created_at, memory_id);
+-- `memory_id` is in no index but the primary key's, lest the planner look a memory up in one that is not ordered by it.
+CREATE INDEX memories_in_order ON memories (owner, created_at);
 CREATE INDEX memories_changed ON memories (owner, changed_revision);
 -- Hashes, because a claim may be longer than what a B-tree entry holds; as columns, because below a row-level
 -- policy an index on an expression is used only if its function is marked leakproof, and this one is not.
-CREATE INDEX memories_current_slot ON memories (owner, slot_hash)
-    WHERE status IN ('active', 'contested');
-CREATE INDEX memories_current_claim ON memories (owner, claim_hash)
-    WHERE status IN ('active', 'contested');
+-- Neither is partial by status: the planner would read all it holds of an owner for anything that asks for a status.
+CREATE INDEX memories_slot ON memories (owner, slot_hash);
+CREATE INDEX memories_claim ON memories (owner, claim_hash);
 
--- Which memories were forgotten at which revision, for the delta a snapshot asks for.
+-- Which memories were forgotten at which revision, for deltas of snapshots and for devices that catch up.
 CREATE TABLE forgotten (
     owner     uuid NOT NULL,
     memory_id uuid NOT NULL,
@@ -155,6 +181,7 @@ CREATE TABLE tombstones (
     context     json NOT NULL,
     at          timestamptz NOT NULL,
     revision    bigint NOT NULL,
+    claims      bytea NOT NULL DEFAULT '', -- 32 bytes each
     PRIMARY KEY (owner, digest, scope, dot_device, dot_counter)
 );
 
@@ -177,8 +204,8 @@ DO $$
 DECLARE
     owned text;
 BEGIN
-    FOREACH owned IN ARRAY ARRAY['owners', 'devices', 'memory_versions', 'memories', 'forgotten', 'fragments',
-                                 'links', 'journal', 'tombstones', 'idempotency'] LOOP
+    FOREACH owned IN ARRAY ARRAY['owners', 'devices', 'changes', 'memory_versions', 'memories', 'forgotten',
+                                 'fragments', 'links', 'journal', 'tombstones', 'idempotency'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', owned);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', owned);
         EXECUTE format('CREATE POLICY one_owner ON %I TO PUBLIC
@@ -191,8 +218,8 @@ $$;
 
 GRANT SELECT, INSERT ON memory_versions, forgotten, journal, tombstones TO memory_service_app;
 GRANT UPDATE ON memory_versions, forgotten TO memory_service_app;
--- A reason is free text of the caller's: the Forget of a memory empties those of its past.
-GRANT UPDATE (reason) ON journal TO memory_service_app;
+GRANT UPDATE (reason) ON journal TO memory_service_app; -- a reason may hold text, so forgetting empties it
+GRANT SELECT, INSERT, DELETE ON changes TO memory_service_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON owners, devices, memories, fragments, links, idempotency
     TO memory_service_app;
 

@@ -1,0 +1,218 @@
+"""Brings the values that stand in a slot into the state its merge policy gives them (F7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memory_service.app.commands import Affected, Effect
+from memory_service.app.drafts import TEMPORARY_KINDS
+from memory_service.app.workspace import Authorship, Workspace, affected
+from memory_service.domain.arbitration import Ruling
+from memory_service.domain.evidence import Evidence
+from memory_service.domain.ids import MemoryId
+from memory_service.domain.memory import (
+    Assertion,
+    Cardinality,
+    JsonValue,
+    MemoryHead,
+    MemoryVersion,
+    MergePolicy,
+    Relation,
+    Source,
+    Status,
+)
+from memory_service.domain.records import Fragment, JournalEvent
+from memory_service.domain.siblings import Value, settle
+from memory_service.domain.slots import claim_of_assertion, render_assertion
+from memory_service.domain.text import analyse
+from memory_service.domain.vocabulary import Vocabulary
+from memory_service.ports.clock import Ids
+
+_EFFECTS = {
+    Status.CONTESTED: Effect.CONTESTED,
+    Status.YIELDED: Effect.YIELDED,
+    Status.ACTIVE: Effect.UPDATED,
+}
+_EVENTS = {Status.CONTESTED: JournalEvent.CONTESTED, Status.YIELDED: JournalEvent.YIELDED}
+_ALONE = "no other value stands against it now"
+
+
+@dataclass(slots=True)
+class Settling:
+    """Stages changes of state. It never changes what is claimed, except the value merged from siblings."""
+
+    workspace: Workspace
+    ids: Ids
+    vocabulary: Vocabulary
+
+    def show(
+        self,
+        head: MemoryHead,
+        status: Status,
+        by: Authorship,
+        reason: str,
+        *,
+        evidence: Evidence | None = None,
+        disputed: bool | None = None,
+        ruling: Ruling | None = None,
+        other: MemoryId | None = None,
+    ) -> list[Affected]:
+        """Stage a standing memory's state and evidence; nothing when they are as they were.
+
+        The version keeps the dot of the statement: being contested is not stating anything.
+        """
+        old = head.current
+        evidence = old.evidence if evidence is None else evidence
+        disputed = old.disputed if disputed is None else disputed
+        if (old.status, old.evidence, old.disputed) == (status, evidence, disputed):
+            return []
+        after = self.workspace.revise(
+            head,
+            by,
+            reason,
+            dot=old.dot,
+            status=status,
+            evidence=evidence,
+            disputed=disputed,
+            support=evidence.support or old.support,
+            confidence=evidence.confidence if evidence else old.confidence,
+        )
+        if old.status is status:
+            return []
+        details = ruling_details(ruling) | ({"with": str(other)} if other else {})
+        self.note(_EVENTS.get(status, JournalEvent.RESOLVED), head, after, by, reason, details)
+        return [affected(after, _EFFECTS[status], reason)]
+
+    def retract(self, head: MemoryHead, by: Authorship, reason: str) -> Affected:
+        """Stage that a memory was never true."""
+        after = self.workspace.revise(head, by, reason, status=Status.RETRACTED, evidence=Evidence(), disputed=False)
+        self.note(JournalEvent.RETRACTED, head, after, by, reason)
+        return affected(after, Effect.RETRACTED, reason)
+
+    def slot(self, slot: str, merge: MergePolicy, by: Authorship) -> list[Affected]:
+        """Settle a single-valued slot anew after some of its values went; the slot has been loaded."""
+        standing = [head for head in self.workspace.in_slot(slot) if not head.current.merged]
+        touched: list[Affected] = []
+        for temporary in (False, True):
+            group = [head for head in standing if (head.current.kind in TEMPORARY_KINDS) is temporary]
+            if not group:
+                continue
+            settlement = settle(merge, [_value(head) for head in group])
+            for head in group:
+                status = settlement.status[str(head.id)]
+                disputed = head.current.disputed and len(group) > 1
+                touched += self.show(head, status, by, _ALONE, disputed=disputed)
+            if not temporary:
+                touched += self.merged(slot, settlement.merged, group[0], by)
+        if not any(head.current.kind not in TEMPORARY_KINDS for head in standing):
+            touched += self.merged(slot, None, None, by)
+        return touched
+
+    def slots_of(self, versions: Iterable[MemoryVersion], by: Authorship) -> list[Affected]:
+        """Settle the single-valued slots that these versions were about."""
+        policies: dict[str, MergePolicy] = {}
+        for version in versions:
+            predicate = self.vocabulary.find(version.assertion.predicate) if version.assertion else None
+            if predicate is not None and predicate.cardinality is Cardinality.ONE:
+                policies[version.slot] = predicate.merge
+        return [item for slot, merge in policies.items() for item in self.slot(slot, merge, by)]
+
+    def release(self, heads: Sequence[MemoryHead], by: Authorship) -> list[Affected]:
+        """Stage that disputed memories, outside single-valued slots, stand undisputed again."""
+        return [
+            item
+            for head in heads
+            if head.current.status is Status.CONTESTED
+            for item in self.show(head, Status.ACTIVE, by, _ALONE, disputed=False)
+        ]
+
+    def merged(self, slot: str, value: JsonValue, like: MemoryHead | None, by: Authorship) -> list[Affected]:
+        """Stage the memory that speaks for merged siblings, or its end when nothing is merged any more."""
+        ws = self.workspace
+        old = [head for head in ws.in_slot(slot) if head.current.merged]
+        claim = claim_of_assertion(slot, value) if value else ""
+        touched: list[Affected] = []
+        for head in old:
+            if head.current.claim == claim:
+                return touched
+            after = ws.revise(head, by, "its siblings changed", status=Status.SUPERSEDED, valid_to=by.now)
+            self.note(JournalEvent.SUPERSEDED, head, after, by, "its siblings changed")
+            touched.append(affected(after, Effect.SUPERSEDED, "its siblings changed"))
+        assertion = like.current.assertion if like else None
+        if not value or like is None or assertion is None:
+            return touched
+        siblings = [head for head in ws.in_slot(slot) if not head.current.merged]
+        for head in siblings:
+            if head.current.claim == claim:
+                return touched + self.show(head, Status.ACTIVE, by, "says what the siblings make together")
+        touched.append(self._make_merged(like, Assertion(assertion.subject, assertion.predicate, value), claim, by))
+        return touched
+
+    def _make_merged(self, like: MemoryHead, assertion: Assertion, claim: str, by: Authorship) -> Affected:
+        ws = self.workspace
+        siblings = [h for h in ws.in_slot(like.current.slot) if not h.current.merged]
+        text = render_assertion(assertion)
+        version = replace(
+            like.current,
+            id=MemoryId(self.ids.new()),
+            version=1,
+            content_version=1,
+            text=text,
+            claim=claim,
+            assertion=assertion,
+            source=Source.DERIVED,
+            support=sum(h.current.support for h in siblings),
+            confidence=min(h.current.confidence for h in siblings),
+            status=Status.ACTIVE,
+            evidence=Evidence(),
+            disputed=False,
+            recorded_at=by.now,
+            dot=by.dot,
+            context=by.context,
+            revision=ws.state.revision,
+            reason="merged from concurrent values",
+            redacted=False,
+        )
+        # Its vector is made by the backfill job: no model may run while the owner is locked.
+        fragment = Fragment(version.id, 1, 0, text, tuple(analyse(text)))
+        head = ws.create_version(version, [fragment], by)
+        for sibling in siblings:
+            ws.link(head.id, Relation.DERIVED_FROM, sibling.id)
+        self.note(JournalEvent.CREATED, None, head, by, version.reason)
+        return affected(head, Effect.CREATED, version.reason)
+
+    def note(
+        self,
+        event: JournalEvent,
+        before: MemoryHead | None,
+        after: MemoryHead,
+        by: Authorship,
+        reason: str,
+        details: Mapping[str, str | int | float | bool] | None = None,
+    ) -> None:
+        """Stage the journal entry of a change of state."""
+        self.workspace.note(
+            event,
+            after.id,
+            after.current.version,
+            by,
+            reason,
+            before=before.current.status.value if before else "",
+            after=after.current.status.value,
+            details=details,
+        )
+
+
+def ruling_details(ruling: Ruling | None) -> dict[str, str | int | float | bool]:
+    """The numbers of an arbitration, for the journal."""
+    if ruling is None:
+        return {}
+    return {"stubbornness": round(ruling.stubbornness, 4), "needed": round(ruling.needed, 4)}
+
+
+def _value(head: MemoryHead) -> Value:
+    version = head.current
+    return Value(
+        str(head.id), version.evidence, version.disputed, version.assertion.object if version.assertion else None
+    )
