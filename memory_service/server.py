@@ -154,7 +154,12 @@ class Server:
         redis_url = settings.redis_url.get_secret_value() if settings.redis_url else ""
         if database_url and redis_url:
             return database_url, redis_url
-        servers = EmbeddedServers(settings.data_dir, on_progress=self._say)
+        servers = EmbeddedServers(
+            settings.data_dir,
+            on_progress=self._say,
+            with_postgres=settings.embedded_database,
+            with_valkey=settings.embedded_redis,
+        )
         # Registered first, so that a start that is interrupted half-way is undone as well.
         self._stack.push_async_callback(servers.stop)
         running = await servers.start()
@@ -335,7 +340,7 @@ def migrate(settings: Settings) -> int:
 
 async def _migrate(settings: Settings) -> int:
     own = settings.migration_database_url or settings.database_url
-    servers = None if own else EmbeddedServers(settings.data_dir, on_progress=_say)
+    servers = None if own else EmbeddedServers(settings.data_dir, on_progress=_say, with_valkey=False)
     try:
         url = own.get_secret_value() if own else ""
         if servers is not None:

@@ -248,3 +248,16 @@ async def test_a_failed_start_can_be_tried_again(tmp_path: Path) -> None:
     data_dir.unlink()
     async with serving(servers) as stack:
         assert await sql(stack, "SELECT 1") == 1
+
+
+@pytest.mark.parametrize("only", ["postgres", "valkey"])
+async def test_only_what_is_wanted_is_run(tmp_path: Path, only: str) -> None:
+    wanted = {"with_postgres": only == "postgres", "with_valkey": only == "valkey"}
+    servers = EmbeddedServers(tmp_path / "data", **wanted)
+    async with serving(servers) as stack:
+        assert (bool(stack.database_url), bool(stack.redis_url)) == (only == "postgres", only == "valkey")
+        assert await servers.alive()
+        assert len(guard_processes(tmp_path / "data")) == 1
+        assert (tmp_path / "data" / "postgres").exists() == (only == "postgres")
+    assert nothing_left(tmp_path / "data")
+    assert not await servers.alive()

@@ -65,6 +65,7 @@ class EmbeddedServers:
         durable: False relaxes fsync, for tests only.
         valkey_memory_mb_max: bound on Valkey's memory.
         postgres_settings: more PostgreSQL settings, over ours.
+        with_postgres, with_valkey: which servers to run, where one of them is somebody else's.
     """
 
     def __init__(
@@ -76,7 +77,10 @@ class EmbeddedServers:
         durable: bool = True,
         valkey_memory_mb_max: int = VALKEY_MEMORY_MB_MAX,
         postgres_settings: Mapping[str, str] | None = None,
+        with_postgres: bool = True,
+        with_valkey: bool = True,
     ) -> None:
+        self._with_postgres, self._with_valkey = with_postgres, with_valkey
         self._directory = DataDirectory(data_dir)
         self._progress = on_progress or (lambda _line: None)
         self._run_as = run_as
@@ -114,41 +118,65 @@ class EmbeddedServers:
             raise
 
     async def _start(self) -> EmbeddedStack:
-        directory = self._directory
         account, programs = await asyncio.to_thread(self._take_directory)
-        postgres_spec = postgres.server_spec(directory, programs, account, self._settings)
-        valkey_spec = valkey.server_spec(directory, programs, account, memory_mb_max=self._valkey_memory_mb_max)
-        tag = directory.tag
-        await asyncio.to_thread(clear_leftovers, postgres_spec, tag)
+        starts: list[Coroutine[Any, Any, None]] = []
+        names: list[str] = []
+        database_url = redis_url = ""
+        sockets = None
+        if self._with_postgres:
+            sockets = await self._prepare_postgres(account, programs)
+            assert self._postgres is not None
+            starts.append(self._postgres.start(self._slow_start()))
+            names.append("PostgreSQL")
+            database_url = postgres.database_url(sockets)
+        if self._with_valkey:
+            redis_url = self._prepare_valkey(account, programs)
+            assert self._valkey is not None
+            starts.append(self._valkey.start())
+            names.append("Valkey")
+        self._progress(f"starting {' and '.join(names)}")
+        await _together(*starts)
+        if sockets is not None:
+            await postgres.ensure_database(sockets)
+        self._log_keeper = asyncio.create_task(self._keep_logs(), name="rotate embedded logs")
+        return EmbeddedStack(database_url, redis_url, self._directory.root)
+
+    async def _prepare_postgres(self, account: Account, programs: Programs) -> Path:
+        """Everything before PostgreSQL's start; the folder of its socket."""
+        directory = self._directory
+        spec = postgres.server_spec(directory, programs, account, self._settings)
+        await asyncio.to_thread(clear_leftovers, spec, directory.tag)
         if not directory.postgres.exists():
             self._progress(f"making the database files in {directory.postgres} (first start only, a few seconds)")
             await postgres.make_cluster(directory, programs, account, durable=self._durable, tag=directory.new_tag())
         await asyncio.to_thread(postgres.check_cluster, directory, account)
         sockets = directory.socket_dir(directory.postgres, POSTGRES_SOCKET)
-        valkey_sockets = directory.socket_dir(directory.valkey, VALKEY_SOCKET)
         self._postgres = ManagedServer(
-            postgres_spec,
+            spec,
             new_tag=directory.new_tag,
-            directory_tag=tag,
+            directory_tag=directory.tag,
             probe=lambda: postgres.answers(sockets),
             diagnose=postgres.diagnose,
             prepare=lambda: postgres.remove_stale_locks(directory),
             start_seconds_max=postgres.START_SECONDS_MAX,
         )
+        return sockets
+
+    def _prepare_valkey(self, account: Account, programs: Programs) -> str:
+        """Everything before Valkey's start; its address."""
+        directory = self._directory
+        spec = valkey.server_spec(directory, programs, account, memory_mb_max=self._valkey_memory_mb_max)
+        sockets = directory.socket_dir(directory.valkey, VALKEY_SOCKET)
         self._valkey = ManagedServer(
-            valkey_spec,
+            spec,
             new_tag=directory.new_tag,
-            directory_tag=tag,
-            probe=lambda: valkey.answers(valkey_sockets),
+            directory_tag=directory.tag,
+            probe=lambda: valkey.answers(sockets),
             diagnose=valkey.diagnose,
             prepare=lambda: (directory.valkey / VALKEY_SOCKET).unlink(missing_ok=True),
             start_seconds_max=valkey.START_SECONDS_MAX,
         )
-        self._progress("starting PostgreSQL and Valkey")
-        await _together(self._postgres.start(self._slow_start()), self._valkey.start())
-        await postgres.ensure_database(sockets)
-        self._log_keeper = asyncio.create_task(self._keep_logs(), name="rotate embedded logs")
-        return EmbeddedStack(postgres.database_url(sockets), valkey.redis_url(valkey_sockets), directory.root)
+        return valkey.redis_url(sockets)
 
     def _take_directory(self) -> tuple[Account, Programs]:
         """Make, lock and tidy the directory; find out who runs the servers, and from where. Blocking."""
@@ -236,16 +264,22 @@ class EmbeddedServers:
 
     async def status(self) -> EmbeddedStatus:
         """Ask both servers now; bounded by their probes' time-outs (5 s, 2 s)."""
-        first, second = self._postgres, self._valkey
-        if first is None or second is None or not self._started:
-            return EmbeddedStatus(False, False, (), (), 0, 0)
-        alive = await asyncio.gather(first.alive(), second.alive())
-        return EmbeddedStatus(*alive, first.pids, second.pids, first.restarts, second.restarts)
+        servers = (self._postgres, self._valkey) if self._started else (None, None)
+        first, second = await asyncio.gather(*(_health(server) for server in servers))
+        return EmbeddedStatus(first[0], second[0], first[1], second[1], first[2], second[2])
 
     async def alive(self) -> bool:
-        """Whether both servers answer now."""
+        """Whether the servers answer now."""
         status = await self.status()
-        return status.postgres_alive and status.valkey_alive
+        wanted = (self._with_postgres, self._with_valkey)
+        return all(
+            up or not want for up, want in zip((status.postgres_alive, status.valkey_alive), wanted, strict=True)
+        )
+
+
+async def _health(server: ManagedServer | None) -> tuple[bool, tuple[int, ...], int]:
+    """(answers, process numbers, restarts) of a server, or of one that is not there."""
+    return (False, (), 0) if server is None else (await server.alive(), server.pids, server.restarts)
 
 
 def running_stack(data_dir: Path) -> EmbeddedStack | None:
