@@ -14,7 +14,6 @@ from memory_service.client import types as t
 from memory_service.client.device_file import DeviceFile, Queued, State, now, request_of
 from memory_service.client.errors import (
     DeviceOutOfStep,
-    Internal,
     InvalidArgument,
     MemoryClientError,
     OutOfRange,
@@ -23,7 +22,7 @@ from memory_service.client.errors import (
 from memory_service.client.failures import from_item_error, from_rpc_error
 from memory_service.client.local_view import PendingChange, described
 from memory_service.client.plumbing import Plumbing
-from memory_service.client.retry import worth_retrying
+from memory_service.client.retry import broken_off, worth_retrying
 from memory_service.client.streams import EndedWhileSending
 from memory_service.client.wire import Stream
 from memory_service.v1 import sync_service_pb2 as sync
@@ -156,7 +155,8 @@ class Synchroniser:
                 continue  # and learn from the next stream why this one ended
             failures = 1 if self._moved else failures + 1
             error.attempts = failures
-            if not worth_retrying(error) or failures >= caller.policy.attempts_max:
+            mendable = worth_retrying(error) or broken_off(error)
+            if not mendable or failures >= caller.policy.attempts_max:
                 raise error
             self._report = replace(self._report, interruptions=self._report.interruptions + 1)
             await self._client._wire.sleep(
@@ -184,7 +184,7 @@ class Synchroniser:
         if message is None:
             raise Unavailable("the service ended the stream")
         if message.WhichOneof("message") != expected:
-            raise Internal(f"the service sent {message.WhichOneof('message')} where {expected} was due")
+            raise MemoryClientError(f"the service sent {message.WhichOneof('message')} where {expected} was due")
         return message
 
     # ── The queue ───────────────────────────────────────────────────────────────────────────────────────────
@@ -216,7 +216,7 @@ class Synchroniser:
     async def _acknowledge(self, queued: Queued, ack: sync.SyncAck) -> None:
         name = request_of(queued.message).dot
         if ack.dot != name:
-            raise Internal(f"the service acknowledged change {ack.dot.counter} where {name.counter} was due")
+            raise MemoryClientError(f"the service acknowledged change {ack.dot.counter} where {name.counter} was due")
         accepted = ack.WhichOneof("result") != "error"
         if not accepted and ack.error.reason == "REQUEST_ID_REUSED":
             # It was accepted under the name it had before the device began anew.

@@ -11,6 +11,7 @@ import grpc
 
 from memory_service.client.errors import (
     DeadlineExceeded,
+    Internal,
     MemoryClientError,
     ResourceExhausted,
     Unavailable,
@@ -47,6 +48,11 @@ def worth_retrying(error: MemoryClientError) -> bool:
     if isinstance(error, Unavailable | DeadlineExceeded):
         return True
     return isinstance(error, ResourceExhausted) and error.retry_after_seconds is not None
+
+
+def broken_off(error: MemoryClientError) -> bool:
+    """Whether a stream ended by a fault on the way: a fault of the service itself has a reason."""
+    return isinstance(error, Internal) and not error.reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from memory_service.client import types as t
 from memory_service.client.errors import MemoryClientError, ResourceExhausted, Unavailable
 from memory_service.client.failures import from_rpc_error
 from memory_service.client.plumbing import Plumbing
-from memory_service.client.retry import worth_retrying
+from memory_service.client.retry import broken_off, worth_retrying
 from memory_service.client.wire import Stream, drive
 from memory_service.v1 import sync_service_pb2 as sync
 
@@ -148,12 +148,13 @@ class Watcher:
             return
         self._failures += 1
         error.attempts = self._failures
-        mendable = worth_retrying(error) or (
-            isinstance(error, ResourceExhausted) and error.reason == "WATCHER_TOO_SLOW"
-        )
+        caller = self._client._caller
+        too_slow = isinstance(error, ResourceExhausted) and error.reason == "WATCHER_TOO_SLOW"
+        mendable = worth_retrying(error) or too_slow
+        if broken_off(error):
+            mendable = self._failures < caller.policy.attempts_max
         if not mendable:
             raise error
-        caller = self._client._caller
         wait = caller.policy.wait_seconds(self._failures, error.retry_after_seconds, caller.draw())
         # A service that was never reached is probably not there; one that was will come back.
         gives_up = self._began + self._timeout_seconds

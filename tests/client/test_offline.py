@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import memory_service.client as sdk
@@ -519,7 +519,6 @@ _STEPS = st.one_of(
 )
 
 
-@settings(max_examples=60)
 @given(
     steps=st.lists(_STEPS, min_size=3, max_size=14),
     crashes=st.sets(st.integers(0, 200), max_size=6),

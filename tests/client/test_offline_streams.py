@@ -46,7 +46,7 @@ async def test_one_huge_change_and_many_small_ones(server: FakeServer, phone: Of
     assert (await phone.sync()).accepted == 10
 
 
-@pytest.mark.parametrize("failure", [GONE, None])
+@pytest.mark.parametrize("failure", [GONE, None, Fail(grpc.StatusCode.UNKNOWN)])
 async def test_it_goes_on_after_breaks(server: FakeServer, phone: OfflineDevice, failure: Fail | None) -> None:
     for number in range(10):
         await phone.write(f"number {number}")

@@ -18,6 +18,7 @@ from tests.client.fake_server import KEY, Fail, FakeServer
 from tests.client.fake_sync import BreakAfter, Silent
 
 SLOW = Fail(grpc.StatusCode.RESOURCE_EXHAUSTED, "WATCHER_TOO_SLOW")
+CUT = Fail(grpc.StatusCode.INTERNAL)  # as gRPC says of a reset stream: no reason of the service's
 GONE = Fail(grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN")
 
 
@@ -60,7 +61,7 @@ async def test_from_the_start_or_a_cursor(server: FakeServer, client: AsyncMemor
     assert watch.cursor == "3", "the change of m4 may not be complete yet"
 
 
-@pytest.mark.parametrize("failure", [None, SLOW, GONE, Fail(grpc.StatusCode.CANCELLED)])
+@pytest.mark.parametrize("failure", [None, SLOW, GONE, CUT, Fail(grpc.StatusCode.CANCELLED)])
 async def test_a_break_within_a_change_loses_and_repeats_nothing(
     server: FakeServer, client: AsyncMemoryClient, failure: Fail | None
 ) -> None:
@@ -128,6 +129,9 @@ async def test_a_cursor_that_is_too_old_is_the_callers_business(
     with pytest.raises(sdk.OutOfRange) as known:
         await anext(client.watch("1"))
     assert known.value.reason == "CURSOR_TOO_OLD"
+    server.next("Watch", Fail(grpc.StatusCode.INTERNAL, "INTERNAL"))
+    with pytest.raises(sdk.Internal):
+        await anext(client.watch("1"))
     server.next("Watch", Fail(grpc.StatusCode.INVALID_ARGUMENT, "CURSOR_INVALID"))
     with pytest.raises(sdk.InvalidArgument):
         await anext(client.watch("1"))
