@@ -81,7 +81,11 @@ from memory_service.client.words import (
 
 
 class MemoryFields(TypedDict, total=False):
-    """What a writer may say of a memory beside its text; every field may be left out."""
+    """What a writer may say of a memory beside its text; every field may be left out.
+
+    A turn of a conversation, kept as it was said, is marked by its `session` and `process="conversation"`: a recall
+    then counts what was said just before and after it. Statements drawn from a conversation are not to be marked.
+    """
 
     subject: str
     predicate: str
