@@ -232,6 +232,7 @@ class Admission:
         for rival, left, ruling in encounter.standing:
             touched += self._stand(rival, left, settlement.status[str(rival.id)], head, by, ruling, forced)
         touched += self.settling.merged(draft.slot, settlement.merged, head, by)
+        touched += self._speaker(status, encounter, touched)
         shown = {Status.CONTESTED: Effect.CONTESTED, Status.YIELDED: Effect.YIELDED}.get(status, effect)
         return self._result(ws.heads[head.id], shown, touched, by)
 
@@ -349,6 +350,18 @@ class Admission:
         return self.settling.show(
             rival, status, by, reason, evidence=left, disputed=disputed, ruling=ruling, other=head.id
         )
+
+    def _speaker(self, own: Status, encounter: _Encounter, touched: Sequence[Affected]) -> list[Affected]:
+        """The value that speaks where the writer's own is held back, unless it is told of already (F7)."""
+        if own is not Status.YIELDED:
+            return []
+        told = {item.memory_id for item in touched}
+        heads = [self.workspace.heads[rival.id] for rival, _, _ in encounter.standing if rival.id not in told]
+        return [
+            affected(head, Effect.UPDATED, "speaks for the slot; its writer and yours had not seen each other")
+            for head in heads
+            if head.current.status is Status.ACTIVE
+        ]
 
     def _weakened(self, encounter: _Encounter, by: Authorship) -> list[Affected]:
         """Stage what a suppressed statement leaves of the rivals it had seen in part."""

@@ -13,6 +13,7 @@ from memory_service.app.replay import clock_of, stored_outcome
 from memory_service.app.rollback import RESTORED
 from memory_service.app.service import Changes
 from memory_service.app.settling import Settling
+from memory_service.app.sync import VOID
 from memory_service.app.validation import check_meta, check_name, check_time
 from memory_service.app.workspace import Authorship, Workspace, affected
 from memory_service.domain import limits
@@ -95,7 +96,7 @@ class Revoke:
             return found
         assert command.since is not None
         writer = Writer(command.device, command.agent, command.actor)
-        records = [c for c in await change.changes_by(writer, command.since) if c.operation != _OPERATION]
+        records = [c for c in await change.changes_by(writer, command.since) if c.operation not in (_OPERATION, VOID)]
         if len(records) > limits.REVOKE_CHANGES_MAX:
             raise LimitExceeded(
                 Reason.QUOTA_EXCEEDED,

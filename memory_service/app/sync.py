@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from memory_service.app.admission import visible_to
 from memory_service.app.commands import ChangeMeta, ChangeResult, Effect
 from memory_service.app.service import Changes
 from memory_service.app.validation import check_context, check_name
@@ -27,7 +28,7 @@ from memory_service.domain.memory import MemoryHead
 from memory_service.domain.slots import payload_digest
 from memory_service.domain.vector_clock import Dot, VectorClock
 
-_VOID = "void"
+VOID = "void"
 _LAST_ID = MemoryId(uuid.UUID(int=2**128 - 1))
 _FINAL = (AlreadyExists, FailedPrecondition, InvalidInput, LimitExceeded, NotFound, PermissionDenied, Conflict)
 _NOT_FINAL = frozenset(
@@ -100,14 +101,17 @@ class Sync:
             known = (await change.devices([DeviceId(device)])).get(DeviceId(device))
             return known.counter if known else 0
 
-    async def page(self, owner: OwnerKey, after: Position | None, limit: int) -> SyncPage:
-        """The next page of memories that changed, in an order that a change moves to the end."""
+    async def page(self, owner: OwnerKey, after: Position | None, limit: int, agent: str) -> SyncPage:
+        """The next page of memories that changed, in an order that a change moves to the end.
+
+        Other agents' private memories are left out (C14).
+        """
         # Read first: what the page holds is then at least as new as the clock it may end with.
         state = await self.changes.store.state(owner)
         changed = await self.changes.store.changed(owner, after, limit=limit)
         end = (changed[-1].revision, changed[-1].memory_id) if changed else after
         return SyncPage(
-            heads=[item.head for item in changed if item.head is not None],
+            heads=[item.head for item in changed if item.head is not None and visible_to(item.head, agent)],
             forgotten=[item.memory_id for item in changed if item.head is None],
             end=end,
             done=len(changed) < limit,
@@ -123,14 +127,14 @@ class Sync:
         """
         async with self.changes.store.change(owner) as change:
             workspace = Workspace.of(change, self.changes.ids)
-            digest = payload_digest(workspace.state.salt, _VOID, payload.hex())
+            digest = payload_digest(workspace.state.salt, VOID, payload.hex())
             by = await self.changes.author(workspace, meta)
-            workspace.advance(by, _VOID)
+            workspace.advance(by, VOID)
             state = workspace.state
             empty = ChangeResult(None, Effect.SUPPRESSED, (), state.revision, state.clock, by.dot)
             told = {"error": type(error).__name__, "reason": error.reason.value, "message": error.message}
             extra = {**told, "field": error.field, "metadata": error.metadata}
-            workspace.answer(_VOID, by, digest, empty, extra=extra)
+            workspace.answer(VOID, by, digest, empty, extra=extra)
             await self.changes.apply(workspace, by)
         self.changes.committed(owner, state.revision)
         return error
@@ -139,9 +143,9 @@ class Sync:
         """The error a change was refused with before, when it is the same change."""
         async with self.changes.store.change(owner) as change:
             outcome = await change.outcome_of_dot(dot)
-            if outcome is None or outcome.operation != _VOID:
+            if outcome is None or outcome.operation != VOID:
                 return None
-            if outcome.payload_digest != payload_digest(change.state.salt, _VOID, payload.hex()):
+            if outcome.payload_digest != payload_digest(change.state.salt, VOID, payload.hex()):
                 return None
         told = outcome.outcome
         kinds = {kind.__name__: kind for kind in _FINAL}

@@ -181,7 +181,7 @@ class ChangeCalls:
         return api.RevokeWriterResponse(
             changes=result.changes,
             affected=[affected_out(item) for item in result.affected],
-            revision=result.revision,
+            revision=result.revision if result.dot else 0,
             token=self.tokens.consistency(owner, result.revision),
             context=clock_out(result.clock),
             dot=dot_out(result.dot),

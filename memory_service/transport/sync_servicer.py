@@ -56,6 +56,7 @@ class _Stream:
     owner: OwnerKey
     user: str
     device: str
+    agent: str
     position: Position | None
 
 
@@ -95,8 +96,9 @@ class SyncServicer(pb_grpc.SyncServiceServicer):
                 raise InvalidInput(Reason.CURSOR_INVALID, "the cursor is not one of Sync", field="open.cursor")
             position = (revision, memory_id)
         clock = clock_in(request.clock, "open.clock") if request.HasField("clock") else None
+        check_name(request.agent, "open.agent")
         opened = await self._cases.sync.open(owner, request.device, position, clock)
-        stream = _Stream(caller, owner, request.user, request.device, opened.start)
+        stream = _Stream(caller, owner, request.user, request.device, request.agent, opened.start)
         return stream, pb.SyncOpened(counter=opened.counter, clock=clock_out(opened.clock))
 
     # Changes -----------------------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ class SyncServicer(pb_grpc.SyncServiceServicer):
         check_count(pull.page_size, "pull.page_size", minimum=0, maximum=limits.PAGE_SIZE_MAX)
         limit = pull.page_size or _PAGE_DEFAULT
         while True:
-            page = await self._cases.sync.page(stream.owner, stream.position, limit)
+            page = await self._cases.sync.page(stream.owner, stream.position, limit, stream.agent)
             stream.position = page.end
             end = page.end or (Revision(0), None)
             cursor = self._cases.tokens.cursor(stream.owner, "s", *end) if page.end else ""

@@ -27,7 +27,7 @@ from memory_service.v1 import memory_service_pb2 as memory__service_dot_v1_dot_m
 from memory_service.v1 import types_pb2 as memory__service_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$memory_service/v1/sync_service.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a&memory_service/v1/memory_service.proto\x1a\x1dmemory_service/v1/types.proto\"\xa3\x01\n\x0bSyncRequest\x12+\n\x04open\x18\x01 \x01(\x0b\x32\x1b.memory_service.v1.SyncOpenH\x00\x12/\n\x06\x63hange\x18\x02 \x01(\x0b\x32\x1d.memory_service.v1.SyncChangeH\x00\x12+\n\x04pull\x18\x03 \x01(\x0b\x32\x1b.memory_service.v1.SyncPullH\x00\x42\t\n\x07message\"g\n\x08SyncOpen\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x03 \x01(\t\x12-\n\x05\x63lock\x18\x04 \x01(\x0b\x32\x1e.memory_service.v1.VectorClock\"\xa8\x02\n\nSyncChange\x12\x30\n\x05write\x18\x01 \x01(\x0b\x32\x1f.memory_service.v1.WriteRequestH\x00\x12\x34\n\x07\x63orrect\x18\x02 \x01(\x0b\x32!.memory_service.v1.CorrectRequestH\x00\x12\x32\n\x06\x66orget\x18\x03 \x01(\x0b\x32 .memory_service.v1.ForgetRequestH\x00\x12<\n\x07resolve\x18\x04 \x01(\x0b\x32).memory_service.v1.ResolveConflictRequestH\x00\x12\x36\n\x08rollback\x18\x05 \x01(\x0b\x32\".memory_service.v1.RollbackRequestH\x00\x42\x08\n\x06\x63hange\"\x1d\n\x08SyncPull\x12\x11\n\tpage_size\x18\x01 \x01(\x05\"\xa2\x01\n\x0cSyncResponse\x12/\n\x06opened\x18\x01 \x01(\x0b\x32\x1d.memory_service.v1.SyncOpenedH\x00\x12)\n\x03\x61\x63k\x18\x02 \x01(\x0b\x32\x1a.memory_service.v1.SyncAckH\x00\x12+\n\x04page\x18\x03 \x01(\x0b\x32\x1b.memory_service.v1.SyncPageH\x00\x42\t\n\x07message\"L\n\nSyncOpened\x12\x0f\n\x07\x63ounter\x18\x01 \x01(\x04\x12-\n\x05\x63lock\x18\x02 \x01(\x0b\x32\x1e.memory_service.v1.VectorClock\"\x89\x03\n\x07SyncAck\x12#\n\x03\x64ot\x18\x01 \x01(\x0b\x32\x16.memory_service.v1.Dot\x12\x33\n\x07written\x18\x02 \x01(\x0b\x32 .memory_service.v1.WriteResponseH\x00\x12\x37\n\tcorrected\x18\x03 \x01(\x0b\x32\".memory_service.v1.CorrectResponseH\x00\x12\x36\n\tforgotten\x18\x04 \x01(\x0b\x32!.memory_service.v1.ForgetResponseH\x00\x12>\n\x08resolved\x18\x05 \x01(\x0b\x32*.memory_service.v1.ResolveConflictResponseH\x00\x12:\n\x0brolled_back\x18\x06 \x01(\x0b\x32#.memory_service.v1.RollbackResponseH\x00\x12-\n\x05\x65rror\x18\x07 \x01(\x0b\x32\x1c.memory_service.v1.ItemErrorH\x00\x42\x08\n\x06result\"\x9b\x01\n\x08SyncPage\x12+\n\x08memories\x18\x01 \x03(\x0b\x32\x19.memory_service.v1.Memory\x12\x15\n\rforgotten_ids\x18\x02 \x03(\t\x12\x0e\n\x06\x63ursor\x18\x03 \x01(\t\x12\x0c\n\x04\x64one\x18\x04 \x01(\x08\x12-\n\x05\x63lock\x18\x05 \x01(\x0b\x32\x1e.memory_service.v1.VectorClock\"\xbf\x01\n\x0cWatchRequest\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t\x12\x12\n\nfrom_start\x18\x03 \x01(\x08\x12\x0e\n\x06\x65vents\x18\x04 \x03(\t\x12&\n\x05kinds\x18\x05 \x03(\x0e\x32\x17.memory_service.v1.Kind\x12\x36\n\x13\x63heckpoint_interval\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x61gent\x18\x07 \x01(\t\"\x84\x01\n\rWatchResponse\x12.\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1d.memory_service.v1.WatchEventH\x00\x12\x38\n\ncheckpoint\x18\x02 \x01(\x0b\x32\".memory_service.v1.WatchCheckpointH\x00\x42\t\n\x07message\"\x8a\x01\n\nWatchEvent\x12\x0e\n\x06\x63ursor\x18\x01 \x01(\t\x12\x11\n\tmemory_id\x18\x02 \x01(\t\x12.\n\x05\x65vent\x18\x03 \x01(\x0b\x32\x1f.memory_service.v1.HistoryEvent\x12)\n\x06memory\x18\x04 \x01(\x0b\x32\x19.memory_service.v1.Memory\"!\n\x0fWatchCheckpoint\x12\x0e\n\x06\x63ursor\x18\x01 \x01(\t2\xa8\x01\n\x0bSyncService\x12K\n\x04Sync\x12\x1e.memory_service.v1.SyncRequest\x1a\x1f.memory_service.v1.SyncResponse(\x01\x30\x01\x12L\n\x05Watch\x12\x1f.memory_service.v1.WatchRequest\x1a .memory_service.v1.WatchResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$memory_service/v1/sync_service.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a&memory_service/v1/memory_service.proto\x1a\x1dmemory_service/v1/types.proto\"\xa3\x01\n\x0bSyncRequest\x12+\n\x04open\x18\x01 \x01(\x0b\x32\x1b.memory_service.v1.SyncOpenH\x00\x12/\n\x06\x63hange\x18\x02 \x01(\x0b\x32\x1d.memory_service.v1.SyncChangeH\x00\x12+\n\x04pull\x18\x03 \x01(\x0b\x32\x1b.memory_service.v1.SyncPullH\x00\x42\t\n\x07message\"v\n\x08SyncOpen\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x03 \x01(\t\x12-\n\x05\x63lock\x18\x04 \x01(\x0b\x32\x1e.memory_service.v1.VectorClock\x12\r\n\x05\x61gent\x18\x05 \x01(\t\"\xa8\x02\n\nSyncChange\x12\x30\n\x05write\x18\x01 \x01(\x0b\x32\x1f.memory_service.v1.WriteRequestH\x00\x12\x34\n\x07\x63orrect\x18\x02 \x01(\x0b\x32!.memory_service.v1.CorrectRequestH\x00\x12\x32\n\x06\x66orget\x18\x03 \x01(\x0b\x32 .memory_service.v1.ForgetRequestH\x00\x12<\n\x07resolve\x18\x04 \x01(\x0b\x32).memory_service.v1.ResolveConflictRequestH\x00\x12\x36\n\x08rollback\x18\x05 \x01(\x0b\x32\".memory_service.v1.RollbackRequestH\x00\x42\x08\n\x06\x63hange\"\x1d\n\x08SyncPull\x12\x11\n\tpage_size\x18\x01 \x01(\x05\"\xa2\x01\n\x0cSyncResponse\x12/\n\x06opened\x18\x01 \x01(\x0b\x32\x1d.memory_service.v1.SyncOpenedH\x00\x12)\n\x03\x61\x63k\x18\x02 \x01(\x0b\x32\x1a.memory_service.v1.SyncAckH\x00\x12+\n\x04page\x18\x03 \x01(\x0b\x32\x1b.memory_service.v1.SyncPageH\x00\x42\t\n\x07message\"L\n\nSyncOpened\x12\x0f\n\x07\x63ounter\x18\x01 \x01(\x04\x12-\n\x05\x63lock\x18\x02 \x01(\x0b\x32\x1e.memory_service.v1.VectorClock\"\x89\x03\n\x07SyncAck\x12#\n\x03\x64ot\x18\x01 \x01(\x0b\x32\x16.memory_service.v1.Dot\x12\x33\n\x07written\x18\x02 \x01(\x0b\x32 .memory_service.v1.WriteResponseH\x00\x12\x37\n\tcorrected\x18\x03 \x01(\x0b\x32\".memory_service.v1.CorrectResponseH\x00\x12\x36\n\tforgotten\x18\x04 \x01(\x0b\x32!.memory_service.v1.ForgetResponseH\x00\x12>\n\x08resolved\x18\x05 \x01(\x0b\x32*.memory_service.v1.ResolveConflictResponseH\x00\x12:\n\x0brolled_back\x18\x06 \x01(\x0b\x32#.memory_service.v1.RollbackResponseH\x00\x12-\n\x05\x65rror\x18\x07 \x01(\x0b\x32\x1c.memory_service.v1.ItemErrorH\x00\x42\x08\n\x06result\"\x9b\x01\n\x08SyncPage\x12+\n\x08memories\x18\x01 \x03(\x0b\x32\x19.memory_service.v1.Memory\x12\x15\n\rforgotten_ids\x18\x02 \x03(\t\x12\x0e\n\x06\x63ursor\x18\x03 \x01(\t\x12\x0c\n\x04\x64one\x18\x04 \x01(\x08\x12-\n\x05\x63lock\x18\x05 \x01(\x0b\x32\x1e.memory_service.v1.VectorClock\"\xbf\x01\n\x0cWatchRequest\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t\x12\x12\n\nfrom_start\x18\x03 \x01(\x08\x12\x0e\n\x06\x65vents\x18\x04 \x03(\t\x12&\n\x05kinds\x18\x05 \x03(\x0e\x32\x17.memory_service.v1.Kind\x12\x36\n\x13\x63heckpoint_interval\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x61gent\x18\x07 \x01(\t\"\x84\x01\n\rWatchResponse\x12.\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1d.memory_service.v1.WatchEventH\x00\x12\x38\n\ncheckpoint\x18\x02 \x01(\x0b\x32\".memory_service.v1.WatchCheckpointH\x00\x42\t\n\x07message\"\x8a\x01\n\nWatchEvent\x12\x0e\n\x06\x63ursor\x18\x01 \x01(\t\x12\x11\n\tmemory_id\x18\x02 \x01(\t\x12.\n\x05\x65vent\x18\x03 \x01(\x0b\x32\x1f.memory_service.v1.HistoryEvent\x12)\n\x06memory\x18\x04 \x01(\x0b\x32\x19.memory_service.v1.Memory\"!\n\x0fWatchCheckpoint\x12\x0e\n\x06\x63ursor\x18\x01 \x01(\t2\xa8\x01\n\x0bSyncService\x12K\n\x04Sync\x12\x1e.memory_service.v1.SyncRequest\x1a\x1f.memory_service.v1.SyncResponse(\x01\x30\x01\x12L\n\x05Watch\x12\x1f.memory_service.v1.WatchRequest\x1a .memory_service.v1.WatchResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,27 +37,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SYNCREQUEST']._serialized_start=163
   _globals['_SYNCREQUEST']._serialized_end=326
   _globals['_SYNCOPEN']._serialized_start=328
-  _globals['_SYNCOPEN']._serialized_end=431
-  _globals['_SYNCCHANGE']._serialized_start=434
-  _globals['_SYNCCHANGE']._serialized_end=730
-  _globals['_SYNCPULL']._serialized_start=732
-  _globals['_SYNCPULL']._serialized_end=761
-  _globals['_SYNCRESPONSE']._serialized_start=764
-  _globals['_SYNCRESPONSE']._serialized_end=926
-  _globals['_SYNCOPENED']._serialized_start=928
-  _globals['_SYNCOPENED']._serialized_end=1004
-  _globals['_SYNCACK']._serialized_start=1007
-  _globals['_SYNCACK']._serialized_end=1400
-  _globals['_SYNCPAGE']._serialized_start=1403
-  _globals['_SYNCPAGE']._serialized_end=1558
-  _globals['_WATCHREQUEST']._serialized_start=1561
-  _globals['_WATCHREQUEST']._serialized_end=1752
-  _globals['_WATCHRESPONSE']._serialized_start=1755
-  _globals['_WATCHRESPONSE']._serialized_end=1887
-  _globals['_WATCHEVENT']._serialized_start=1890
-  _globals['_WATCHEVENT']._serialized_end=2028
-  _globals['_WATCHCHECKPOINT']._serialized_start=2030
-  _globals['_WATCHCHECKPOINT']._serialized_end=2063
-  _globals['_SYNCSERVICE']._serialized_start=2066
-  _globals['_SYNCSERVICE']._serialized_end=2234
+  _globals['_SYNCOPEN']._serialized_end=446
+  _globals['_SYNCCHANGE']._serialized_start=449
+  _globals['_SYNCCHANGE']._serialized_end=745
+  _globals['_SYNCPULL']._serialized_start=747
+  _globals['_SYNCPULL']._serialized_end=776
+  _globals['_SYNCRESPONSE']._serialized_start=779
+  _globals['_SYNCRESPONSE']._serialized_end=941
+  _globals['_SYNCOPENED']._serialized_start=943
+  _globals['_SYNCOPENED']._serialized_end=1019
+  _globals['_SYNCACK']._serialized_start=1022
+  _globals['_SYNCACK']._serialized_end=1415
+  _globals['_SYNCPAGE']._serialized_start=1418
+  _globals['_SYNCPAGE']._serialized_end=1573
+  _globals['_WATCHREQUEST']._serialized_start=1576
+  _globals['_WATCHREQUEST']._serialized_end=1767
+  _globals['_WATCHRESPONSE']._serialized_start=1770
+  _globals['_WATCHRESPONSE']._serialized_end=1902
+  _globals['_WATCHEVENT']._serialized_start=1905
+  _globals['_WATCHEVENT']._serialized_end=2043
+  _globals['_WATCHCHECKPOINT']._serialized_start=2045
+  _globals['_WATCHCHECKPOINT']._serialized_end=2078
+  _globals['_SYNCSERVICE']._serialized_start=2081
+  _globals['_SYNCSERVICE']._serialized_end=2249
 # @@protoc_insertion_point(module_scope)

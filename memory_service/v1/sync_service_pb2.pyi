@@ -22,16 +22,18 @@ class SyncRequest(_message.Message):
     def __init__(self, open: _Optional[_Union[SyncOpen, _Mapping]] = ..., change: _Optional[_Union[SyncChange, _Mapping]] = ..., pull: _Optional[_Union[SyncPull, _Mapping]] = ...) -> None: ...
 
 class SyncOpen(_message.Message):
-    __slots__ = ("user", "device", "cursor", "clock")
+    __slots__ = ("user", "device", "cursor", "clock", "agent")
     USER_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     CLOCK_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
     user: str
     device: str
     cursor: str
     clock: _types_pb2.VectorClock
-    def __init__(self, user: _Optional[str] = ..., device: _Optional[str] = ..., cursor: _Optional[str] = ..., clock: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
+    agent: str
+    def __init__(self, user: _Optional[str] = ..., device: _Optional[str] = ..., cursor: _Optional[str] = ..., clock: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., agent: _Optional[str] = ...) -> None: ...
 
 class SyncChange(_message.Message):
     __slots__ = ("write", "correct", "forget", "resolve", "rollback")
