@@ -92,6 +92,13 @@ VARIANTS: Mapping[str, RankingProfile] = {
 }
 
 
+BY_AGE: Mapping[str, RankingProfile] = {
+    "relevance alone": RELEVANCE_PROFILE,
+    "default": DEFAULT_PROFILE,
+    "default, no freshness floor": replace(DEFAULT_PROFILE, freshness_floor=0.0),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One question, the snapshot it may see, and the vectors of it and its skeleton."""
@@ -228,24 +235,15 @@ async def measure(file: Path, owners: int | None, *, ages: bool, cache_dir: Path
     world, aliases = World(data, embedder), Aliases(_VOCABULARY)
     await world.load()
 
-    async def figures_of(profile: RankingProfile, age: Age, limit: int = 20) -> Mapping[str, Any]:
-        return figures(
-            [answer(one, profile, aliases, limit) for name in data.owners for one in await world.asked(name, age)]
-        )
-
-    if not ages:
-        for label, profile in VARIANTS.items():
-            print(_line(label, await figures_of(profile, AGES["all recorded today"])), flush=True)
-        return
-    shipped = DEFAULT_PROFILE
     for label, age in AGES.items():
-        print(label)
-        for name, profile in (
-            ("relevance alone", RELEVANCE_PROFILE),
-            ("default", shipped),
-            ("default, no freshness floor", replace(shipped, freshness_floor=0.0)),
-        ):
-            print(_line(f"  {name}", await figures_of(profile, age)), flush=True)
+        asked = [one for name in data.owners for one in await world.asked(name, age)]
+        if ages:
+            print(label)
+        for name, profile in (BY_AGE if ages else VARIANTS).items():
+            report = figures([answer(one, profile, aliases, 20) for one in asked])
+            print(_line(f"  {name}" if ages else name, report), flush=True)
+        if not ages:
+            break
     await embedder.close()
 
 
