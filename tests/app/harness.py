@@ -80,9 +80,10 @@ class World:
         embedder: Embedder | None = None,
         parameters: Parameters | None = None,
         vocabulary: Vocabulary | None = None,
+        seed: int = 7,
     ) -> None:
         self.clock = ManualClock(START)
-        self.ids = SeededIds(7)
+        self.ids = SeededIds(seed)
         self.store = store or InMemoryMemoryStore()
         self.embedder = embedder or build_embedder("hash", cache_dir=None, openai=None, threads=1)  # type: ignore[arg-type]
         self.snapshots = PlainSnapshots(self.store, self.embedder)
