@@ -129,3 +129,18 @@ def test_long_texts_are_cut_at_spaces() -> None:
     assert "".join(pieces).replace(" ", "") == text.replace(" ", "")
     assert parts("长" * 100, 64) == ["长" * 64, "长" * 36]
     assert parts("short", 64) == ["short"]
+
+
+@pytest.mark.parametrize(("unit", "process"), [("turn", "conversation"), ("message", "conversation"), ("memory", "")])
+@pytest.mark.parametrize("command", ["load", "eval"])
+def test_turns_are_marked_as_such(
+    shell: Shell, server: FakeServer, tmp_path: Path, command: str, unit: str, process: str
+) -> None:
+    path = jsonl(
+        tmp_path / "set.jsonl",
+        {"type": "set", "name": "s", "language": "en", "unit": unit},
+        {"type": "memory", "owner": "a", "id": "1", "text": "hello", "session": "s1", "order": 0},
+    )
+    shell(command, path, *([] if command == "load" else ["--target", server.target]))
+    (item,) = [item for request in server.of("BatchWrite") for item in request.items]
+    assert (item.memory.session, item.memory.process) == ("s1", process)
