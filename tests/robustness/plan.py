@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 KINDS = {
-    "device": ("put", "put", "put", "say", "say", "look", "look", "correct", "forget_slot", "forget_id", "forget_said",
-               "resolve", "amend", "roll", "again"),
+    "device": ("put", "put", "put", "say", "say", "look", "look", "correct", "forget_slot", "forget_id",
+               "forget_said", "resolve", "amend", "roll", "again"),
     "server": ("put", "put", "say", "say", "look", "correct", "forget_id", "forget_said", "resolve", "amend", "roll",
                "again", "lost"),
     "offline": ("put", "put", "put", "say", "say", "correct", "forget_slot", "forget_id", "forget_said", "resolve",
@@ -100,11 +100,12 @@ def make_plan(
             scripts += [_script(chance, owner, f"{role}{n}", role, ops) for n in range(count)]
     for owner in range(owners, owners + importers):
         scripts += [_script(chance, owner, f"batch{n}", "batch", ops) for n in range(2)]
-    faults: list[Fault] = []
     names: Sequence[str] = KILLS if kills_only else FAULTS
-    for _ in range(int(seconds / calm) + 1):
-        faults.append(Fault(chance.uniform(0.4, 1.6) * calm, chance.choice(names), chance.random()))
-    return Plan(seed, tuple(scripts), tuple(faults), seconds, pause, batch)
+    faults = tuple(
+        Fault(chance.uniform(0.4, 1.6) * calm, chance.choice(names), chance.random())
+        for _ in range(int(seconds / calm) + 1)
+    )
+    return Plan(seed, tuple(scripts), faults, seconds, pause, batch)
 
 
 def _script(chance: random.Random, owner: int, name: str, role: str, ops: int) -> Script:
