@@ -23,8 +23,10 @@ FAULTS = (
     "freeze first", "freeze second", "freeze postgres", "freeze valkey",
     "cut 0", "cut 1", "half 0", "half 1", "slow 0", "slow 1", "cut cache", "slow cache",
 )  # fmt: skip
-KILLS = ("kill first", "kill second", "kill second", "kill second", "kill postgres", "kill backend", "kill valkey",
-         "kill everything")  # fmt: skip
+KILLS = (
+    "kill first", "kill second", "kill second", "kill postgres", "kill postgres", "kill backend", "kill backend",
+    "kill valkey", "kill valkey", "kill everything",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ CONFIDENCES = (0.4, 0.6, 0.9)
 SERVER = "~server"
 PATIENCE_SECONDS = 90.0
 RETRY = RetryPolicy(attempts_max=3, backoff_seconds_max=0.3, attempt_timeout_seconds=4.0)
+RETRY_BATCH = RetryPolicy(attempts_max=3, backoff_seconds_max=0.3, attempt_timeout_seconds=15.0)
 
 T = TypeVar("T")
 
@@ -78,9 +79,8 @@ class World:
             self.key,
             user=user,
             timeout_seconds=10.0,
-            batch_timeout_seconds=10.0,
-            retry=RETRY,
-            **options,
+            batch_timeout_seconds=30.0,
+            **{"retry": RETRY, **options},
         )
 
     @property
@@ -135,7 +135,8 @@ class Online:
         self.name = f"{self.user}/{script.name}"
         self.history = world.history
         self.values = Values(script.owner, world.prefix)
-        self.clients = [world.client(place + n, self.user) for n in range(len(world.targets))]
+        retry = RETRY_BATCH if script.role == "batch" else RETRY
+        self.clients = [world.client(place + n, self.user, retry=retry) for n in range(len(world.targets))]
         self.device = "" if script.role == "server" else script.name
         self.counter = 0
         self.seen: dict[str, int] = {}
