@@ -61,7 +61,7 @@ async def test_long(two_servers: Cluster, tmp_path: Path):
             seed + number,
             seconds=seconds,
             owners=4,
-            importers=6,
+            importers=8,
             ops=100_000,
             pause=0.0,
             calm=2.0,
