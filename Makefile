@@ -5,6 +5,9 @@ OPS_PORT ?=
 DATA ?=
 ARGS ?=
 FILE ?=
+DURATION ?=
+SEED ?=
+HISTORIES ?=
 PYTHON ?=
 export PYTHON
 
@@ -32,8 +35,9 @@ run: setup ## Serve on 127.0.0.1:50051 with embedded PostgreSQL and Valkey in ./
 test: setup ## Run the tests  [ARGS="-k recall -x"]
 	@$(PYTEST) --numprocesses=$(WORKERS) --maxprocesses=8 --dist=loadfile $(ARGS)
 
-test-robustness: setup ## Run the tests that kill and starve real processes  [ARGS=]
-	@$(PYTEST) -m robustness --timeout=900 $(ARGS)
+test-robustness: setup ## Kill, freeze and cut everything under many clients, then check  [DURATION=120 SEED= HISTORIES=]
+	@DURATION='$(DURATION)' SEED='$(SEED)' HISTORIES='$(HISTORIES)' \
+	  $(PYTEST) -m robustness --timeout=0 --capture=no tests/robustness $(ARGS)
 
 check: setup ## Style, types, import rule, protos, generated code and docs
 	@sh tools/check.sh

@@ -19,6 +19,7 @@ from tests.acceptance.service import ServiceProcess, free_port, put_away
 from tests.robustness.line import Line, to_port, to_socket
 
 _ENV = {"MEMORY_SERVICE_LOG_LEVEL": "info", "MEMORY_SERVICE_DATABASE_ACQUIRE_SECONDS_MAX": "2"}
+_TRACE_LINES = 40
 
 
 class Cluster:
@@ -134,7 +135,10 @@ class Cluster:
 
     def keep_log(self, service: ServiceProcess) -> None:
         """Look at what a server printed before it is started again, for what must never be there."""
-        self._logs += [line for line in service.log.splitlines() if "unexpected error" in line or "Traceback" in line]
+        lines = service.log.splitlines()
+        for number, line in enumerate(lines):
+            if "unexpected error" in line:
+                self._logs.append("\n".join(lines[max(0, number - 3) : number + _TRACE_LINES]))
 
     def complaints(self) -> list[str]:
         """Lines of any server's log that no fault excuses."""
@@ -148,7 +152,7 @@ class Cluster:
 async def cluster() -> AsyncIterator[Cluster]:
     """A running cluster in a folder of its own; its name is short, for the sockets in it."""
     folder = Path(tempfile.mkdtemp(prefix="mr-"))
-    folder.chmod(0o755)
+    os.chmod(folder, 0o755)  # noqa: PTH101 - the databases may run as another account
     found = Cluster(folder)
     try:
         await found.start()

@@ -85,7 +85,9 @@ class History:
         self.acknowledged += 1
         known = self.ledgers[owner][memory_id].versions.setdefault(version, text)
         if known != text:
-            self.problem(f"{owner}: two changes were told they made version {version} of {memory_id}: {known}, {text}")
+            self.problem(
+                f"{owner}: two changes were told they made version {version} of {memory_id}: {known}, {text}"
+            )
         self.note(client, "version", memory=memory_id, version=version, text=text)
 
     def problem(self, what: str) -> None:
@@ -93,7 +95,9 @@ class History:
         self.note("checker", "problem", problem=what)
 
 
-def effective(context: Mapping[str, int] | None, answered: Mapping[str, int], device: str, counter: int) -> dict[str, int]:
+def effective(
+    context: Mapping[str, int] | None, answered: Mapping[str, int], device: str, counter: int
+) -> dict[str, int]:
     """What the writer of a change had seen, itself not included, as the service reads it.
 
     Without a context that is everything accepted before the change, which its answer tells.

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 KINDS = {
-    "device": ("put", "put", "put", "say", "say", "look", "look", "correct", "forget_slot", "forget_id", "forget_said",
-               "resolve", "amend", "roll", "again"),
+    "device": ("put", "put", "put", "say", "say", "look", "look", "correct", "forget_slot", "forget_id",
+               "forget_said", "resolve", "amend", "roll", "again"),
     "server": ("put", "put", "say", "say", "look", "correct", "forget_id", "forget_said", "resolve", "amend", "roll",
                "again", "lost"),
     "offline": ("put", "put", "put", "say", "say", "correct", "forget_slot", "forget_id", "forget_said", "resolve",
@@ -23,8 +23,10 @@ FAULTS = (
     "freeze first", "freeze second", "freeze postgres", "freeze valkey",
     "cut 0", "cut 1", "half 0", "half 1", "slow 0", "slow 1", "cut cache", "slow cache",
 )  # fmt: skip
-KILLS = ("kill first", "kill second", "kill second", "kill second", "kill postgres", "kill backend", "kill valkey",
-         "kill everything")  # fmt: skip
+KILLS = (
+    "kill first", "kill second", "kill second", "kill postgres", "kill postgres", "kill backend", "kill backend",
+    "kill valkey", "kill valkey", "kill everything",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,12 @@ def make_plan(
             scripts += [_script(chance, owner, f"{role}{n}", role, ops) for n in range(count)]
     for owner in range(owners, owners + importers):
         scripts += [_script(chance, owner, f"batch{n}", "batch", ops) for n in range(2)]
-    faults: list[Fault] = []
     names: Sequence[str] = KILLS if kills_only else FAULTS
-    for _ in range(int(seconds / calm) + 1):
-        faults.append(Fault(chance.uniform(0.4, 1.6) * calm, chance.choice(names), chance.random()))
-    return Plan(seed, tuple(scripts), tuple(faults), seconds, pause, batch)
+    faults = tuple(
+        Fault(chance.uniform(0.4, 1.6) * calm, chance.choice(names), chance.random())
+        for _ in range(int(seconds / calm) + 1)
+    )
+    return Plan(seed, tuple(scripts), faults, seconds, pause, batch)
 
 
 def _script(chance: random.Random, owner: int, name: str, role: str, ops: int) -> Script:

@@ -123,6 +123,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                         Reason.WATCHER_TOO_SLOW,
                         f"a message was not taken within {self._slow_seconds_max:g} seconds",
                     ) from error
+                except grpc.aio.InternalError as error:  # the connection was cut with the message under way
+                    raise DeadlineExceeded(Reason.DEADLINE_EXCEEDED, "the caller went away") from error
 
     async def _guarded(  # noqa: RET503 - abort_with_status always raises
         self,
