@@ -114,9 +114,7 @@ class OwnerChange(Protocol):
         """Heads of standing status (active, contested, yielded) in these slots, any tier, oldest first."""
         ...
 
-    async def heads_of_claims(
-        self, claims: Sequence[str], *, standing_only: bool = True
-    ) -> Sequence[MemoryHead]:
+    async def heads_of_claims(self, claims: Sequence[str], *, standing_only: bool = True) -> Sequence[MemoryHead]:
         """Heads of these claims, any tier, oldest first; of standing status unless `standing_only` is False."""
         ...
 

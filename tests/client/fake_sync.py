@@ -123,6 +123,7 @@ class DeviceFake(sync_grpc.SyncServiceServicer):
                 return
             except ModelError as error:
                 context.abort(error.code, error.reason)
+                return  # abort has raised
             yield message
             sent += 1
 

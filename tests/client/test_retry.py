@@ -145,6 +145,8 @@ class FailingWire:
         nothing = grpc.aio.Metadata()
         raise grpc.aio.AioRpcError(self.code, nothing, nothing, "down")
 
+    def stream(self, rpc: Any, *, metadata: Any) -> Any: ...
+
     async def sleep(self, seconds: float) -> None:
         self.time += seconds
 

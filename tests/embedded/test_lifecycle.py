@@ -252,8 +252,7 @@ async def test_a_failed_start_can_be_tried_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("only", ["postgres", "valkey"])
 async def test_only_what_is_wanted_is_run(tmp_path: Path, only: str) -> None:
-    wanted = {"with_postgres": only == "postgres", "with_valkey": only == "valkey"}
-    servers = EmbeddedServers(tmp_path / "data", **wanted)
+    servers = EmbeddedServers(tmp_path / "data", with_postgres=only == "postgres", with_valkey=only == "valkey")
     async with serving(servers) as stack:
         assert (bool(stack.database_url), bool(stack.redis_url)) == (only == "postgres", only == "valkey")
         assert await servers.alive()
