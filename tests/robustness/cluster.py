@@ -92,7 +92,11 @@ class Cluster:
             self.kills["server"] += 1
             await service.kill9()
         assert not service.running, name
-        await service.start()
+        try:
+            await service.start()
+        except AssertionError as error:
+            error.add_note(self.state())
+            raise
 
     def _end(self, pid: int, what: str) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -140,6 +144,14 @@ class Cluster:
             if "unexpected error" in line:
                 self._logs.append("\n".join(lines[max(0, number - 3) : number + _TRACE_LINES]))
 
+    def state(self) -> str:
+        """What a person needs when something does not come back."""
+        logs = sorted((self.first.data_dir / "logs").iterdir())
+        told = [f"== {service.log_path.name}\n{service.tail(6_000)}" for service in (self.first, self.second)]
+        told += [f"== {path.name}\n{path.read_text(encoding='utf-8', errors='replace')[-3_000:]}" for path in logs]
+        told += [f"== process {pid}: {_command(pid)!r} {_status(pid)}" for pid in self.first.pids()]
+        return "\n".join(told)
+
     def complaints(self) -> list[str]:
         """Lines of any server's log that no fault excuses."""
         for service in (self.first, self.second):
@@ -175,3 +187,10 @@ def _command(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def _status(pid: int) -> str:
+    try:
+        return " ".join(Path(f"/proc/{pid}/status").read_text(encoding="utf-8").split("\n")[2:7])
+    except OSError:
+        return "gone"
