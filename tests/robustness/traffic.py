@@ -154,7 +154,7 @@ class Online:
                     break
                 self.step = step
                 await getattr(self, f"_{op.kind}")(op)
-                if self.world.pause:
+                if self.world.pause and op.kind != "many":
                     await asyncio.sleep(self.world.pause)
         finally:
             for client in self.clients:
