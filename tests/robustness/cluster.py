@@ -13,6 +13,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import asyncpg
+
+from memory_service.adapters.embedded import EmbeddedStack
 from memory_service.adapters.embedded.guard import find_processes
 from memory_service.adapters.embedded.layout import DataDirectory
 from tests.acceptance.service import ServiceProcess, free_port, put_away
@@ -37,10 +40,12 @@ class Cluster:
         self.lines = [Line(to_port(port)) for port in ports]
         self.cache_line: Line | None = None
         self._logs: list[str] = []
+        self._stack: EmbeddedStack | None = None
 
     async def start(self) -> None:
         await self.first.start()
-        stack = self.first.stack()
+        # Its addresses stay the same; that it runs is not so sure later.
+        self._stack = stack = self.first.stack()
         socket = urlsplit(stack.redis_url).path
         self.cache_line = Line(to_socket(socket))
         await self.cache_line.open()
@@ -67,7 +72,25 @@ class Cluster:
 
     @property
     def database_url(self) -> str:
-        return self.first.stack().database_url
+        return self.stack.database_url
+
+    @property
+    def stack(self) -> EmbeddedStack:
+        assert self._stack is not None
+        return self._stack
+
+    async def recovered(self, seconds: float = 60.0) -> None:
+        """Wait until the database takes connections again, at most so long."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while True:
+            try:
+                connection = await asyncpg.connect(self.database_url, timeout=5)
+                await connection.close(timeout=5)
+                return
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise AssertionError(f"PostgreSQL does not come back\n{self.state()}") from error
+            await asyncio.sleep(0.1)
 
     # Faults -------------------------------------------------------------------------------------------------
 
