@@ -13,6 +13,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import asyncpg
+
+from memory_service.adapters.embedded import EmbeddedStack
 from memory_service.adapters.embedded.guard import find_processes
 from memory_service.adapters.embedded.layout import DataDirectory
 from tests.acceptance.service import ServiceProcess, free_port, put_away
@@ -37,10 +40,12 @@ class Cluster:
         self.lines = [Line(to_port(port)) for port in ports]
         self.cache_line: Line | None = None
         self._logs: list[str] = []
+        self._stack: EmbeddedStack | None = None
 
     async def start(self) -> None:
         await self.first.start()
-        stack = self.first.stack()
+        # Its addresses stay the same; that it runs is not so sure later.
+        self._stack = stack = self.first.stack()
         socket = urlsplit(stack.redis_url).path
         self.cache_line = Line(to_socket(socket))
         await self.cache_line.open()
@@ -67,7 +72,25 @@ class Cluster:
 
     @property
     def database_url(self) -> str:
-        return self.first.stack().database_url
+        return self.stack.database_url
+
+    @property
+    def stack(self) -> EmbeddedStack:
+        assert self._stack is not None
+        return self._stack
+
+    async def recovered(self, seconds: float = 60.0) -> None:
+        """Wait until the database takes connections again, at most so long."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while True:
+            try:
+                connection = await asyncpg.connect(self.database_url, timeout=5)
+                await connection.close(timeout=5)
+                return
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise AssertionError(f"PostgreSQL does not come back\n{self.state()}") from error
+            await asyncio.sleep(0.1)
 
     # Faults -------------------------------------------------------------------------------------------------
 
@@ -92,7 +115,11 @@ class Cluster:
             self.kills["server"] += 1
             await service.kill9()
         assert not service.running, name
-        await service.start()
+        try:
+            await service.start()
+        except AssertionError as error:
+            error.add_note(self.state())
+            raise
 
     def _end(self, pid: int, what: str) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -137,8 +164,16 @@ class Cluster:
         """Look at what a server printed before it is started again, for what must never be there."""
         lines = service.log.splitlines()
         for number, line in enumerate(lines):
-            if "unexpected error" in line:
+            if "unexpected error" in line or line.startswith("ERROR ") or '"code": "INTERNAL"' in line:
                 self._logs.append("\n".join(lines[max(0, number - 3) : number + _TRACE_LINES]))
+
+    def state(self) -> str:
+        """What a person needs when something does not come back."""
+        logs = sorted((self.first.data_dir / "logs").iterdir())
+        told = [f"== {service.log_path.name}\n{service.tail(6_000)}" for service in (self.first, self.second)]
+        told += [f"== {path.name}\n{path.read_text(encoding='utf-8', errors='replace')[-3_000:]}" for path in logs]
+        told += [f"== process {pid}: {_command(pid)!r} {_status(pid)}" for pid in self.first.pids()]
+        return "\n".join(told)
 
     def complaints(self) -> list[str]:
         """Lines of any server's log that no fault excuses."""
@@ -175,3 +210,10 @@ def _command(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def _status(pid: int) -> str:
+    try:
+        return " ".join(Path(f"/proc/{pid}/status").read_text(encoding="utf-8").split("\n")[2:7])
+    except OSError:
+        return "gone"

@@ -106,9 +106,9 @@ async def _check(
     cluster: Cluster, world: World, owners: list[int], watches: dict[int, Watching], devices: list[Offline]
 ) -> Findings:
     history = world.history
+    await cluster.recovered()
     for device in devices:
         await device.sync()
-    await asyncio.sleep(0.1)
     ends = {}
     client = world.client(1, "")
     try:
@@ -124,5 +124,5 @@ async def _check(
         ends[device.user].replicas = replicas
     for line in cluster.complaints():
         history.problem(f"a server's log: {line}")
-    kept = await marks_kept(cluster.database_url, cluster.first.stack().redis_url, world.prefix)
+    kept = await marks_kept(cluster.database_url, cluster.stack.redis_url, world.prefix)
     return check(history, ends.values(), kept)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +14,6 @@ from memory_service.domain.vector_clock import Dot
 from tests.robustness.checker import Database, End, Findings, check
 from tests.robustness.history import History, effective
 from tests.robustness.model import TEXT, Act, expect
-from tests.robustness.plan import make_plan
-from tests.robustness.shrink import candidates
 
 USER = "ann"
 
@@ -157,11 +154,3 @@ def test_what_a_writer_had_seen_without_a_context_is_all_before_it():
     assert effective(None, {"a": 4, "~server": 9}, "~server", 9) == {"a": 4, "~server": 8}
     assert effective({"a": 2}, {"a": 2, "b": 5}, "b", 5) == {"a": 2, "b": 4}
     assert effective({"a": 2}, {"a": 3, "~server": 5}, "~server", 5) == {"a": 2}
-
-
-def test_plans_are_the_seed_s_and_candidates_are_shorter(tmp_path: Path):
-    plan = make_plan(5, seconds=9, owners=2, importers=1, ops=30, pause=0, calm=1)
-    assert plan == make_plan(5, seconds=9, owners=2, importers=1, ops=30, pause=0, calm=1)
-    assert plan != make_plan(6, seconds=9, owners=2, importers=1, ops=30, pause=0, calm=1)
-    for candidate in candidates(plan, 4):
-        assert (candidate.size, len(candidate.faults)) < (plan.size, len(plan.faults)) or candidate.size < plan.size

@@ -63,8 +63,9 @@ async def test_long(two_servers: Cluster, tmp_path: Path):
             owners=4,
             importers=8,
             ops=100_000,
-            pause=0.0,
-            calm=2.0,
+            pause=0.2,
+            calm=2.5,
+            batch=100,
             kills_only=number % 3 != 2,
         )
         outcome = await run(two_servers, plan, tmp_path, path=folder / f"history-{seed + number}.jsonl")

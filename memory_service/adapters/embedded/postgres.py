@@ -261,11 +261,12 @@ async def answers(socket_dir: Path) -> bool:
         return False
     try:
         connection = await asyncpg.connect(database_url(socket_dir, SUPERUSER), timeout=PROBE_SECONDS_MAX)
+        # It may die or stall in this very moment, too.
+        await connection.close(timeout=PROBE_SECONDS_MAX)
     except asyncpg.TooManyConnectionsError:
         return True
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return False
-    await connection.close(timeout=PROBE_SECONDS_MAX)
     return True
 
 
