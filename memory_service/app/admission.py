@@ -180,6 +180,10 @@ class Admission:
             if left:
                 encounter.standing.append((rival, left, None))
                 continue
+            if draft.source is Source.INFERRED and rival.current.tier is not Tier.CANDIDATE:
+                # A guess is observed before it may replace anything (E3).
+                encounter.standing.append((rival, rival.current.evidence, None))
+                continue
             ruling = self._rule(draft, rival)
             if ruling.verdict is Verdict.REPLACE:
                 encounter.replaced.append((rival, ruling))
@@ -207,9 +211,17 @@ class Admission:
             evidence = evidence.compacted(by.retired)
         forced = bool(terms.against) and bool(encounter.standing) and not self._single(draft)
         disputed = encounter.disputed or forced or (same is not None and same.current.disputed)
-        values = [Value(_OWN, evidence, disputed, draft.assertion.object if draft.assertion else None)]
+        tier = own.current.tier if own else _tier(draft)
+        observed = tier is Tier.CANDIDATE and draft.source is Source.INFERRED
+        values = [Value(_OWN, evidence, disputed, draft.assertion.object if draft.assertion else None, observed)]
         values += [
-            Value(str(h.id), left, h.current.disputed or forced or ruling is not None, _object(h))
+            Value(
+                str(h.id),
+                left,
+                h.current.disputed or forced or ruling is not None,
+                _object(h),
+                h.current.tier is Tier.CANDIDATE,
+            )
             for h, left, ruling in encounter.standing
         ]
         settlement = settle(self._policy(draft), values)
@@ -232,7 +244,7 @@ class Admission:
         for rival, left, ruling in encounter.standing:
             touched += self._stand(rival, left, settlement.status[str(rival.id)], head, by, ruling, forced)
         touched += self.settling.merged(draft.slot, settlement.merged, head, by)
-        touched += self._speaker(status, encounter, touched)
+        touched += self._met(encounter, touched)
         shown = {Status.CONTESTED: Effect.CONTESTED, Status.YIELDED: Effect.YIELDED}.get(status, effect)
         return self._result(ws.heads[head.id], shown, touched, by)
 
@@ -267,8 +279,7 @@ class Admission:
             head = self.workspace.rewrite(old, draft, by, reason, tier=Tier.LONG_TERM, **fixed)
             self._note(JournalEvent.CORRECTED, old, head, by, reason, {"old_version": old.current.version})
             return head, Effect.UPDATED
-        tier = Tier.CANDIDATE if draft.source is Source.INFERRED else Tier.LONG_TERM
-        head = self.workspace.create(MemoryId(self.ids.new()), draft, by, reason, tier=tier, **fixed)
+        head = self.workspace.create(MemoryId(self.ids.new()), draft, by, reason, tier=_tier(draft), **fixed)
         self._note(JournalEvent.CREATED, None, head, by, reason)
         return head, Effect.CREATED
 
@@ -324,7 +335,8 @@ class Admission:
             closing = max(closing, old.valid_from)
         ends = min(closing, old.valid_to) if old.valid_to is not None else closing
         gone = closing <= by.now
-        changes: dict[str, object] = {"valid_to": ends}
+        # A change of state keeps the name and the context of the statement: whose value this was.
+        changes: dict[str, object] = {"valid_to": ends, "dot": old.dot, "context": old.context}
         if gone:
             changes |= {"status": Status.SUPERSEDED, "evidence": Evidence(), "disputed": False}
         after = ws.revise(rival, by, reason, **changes)
@@ -351,16 +363,14 @@ class Admission:
             rival, status, by, reason, evidence=left, disputed=disputed, ruling=ruling, other=head.id
         )
 
-    def _speaker(self, own: Status, encounter: _Encounter, touched: Sequence[Affected]) -> list[Affected]:
-        """The value that speaks where the writer's own is held back, unless it is told of already (F7)."""
-        if own is not Status.YIELDED:
-            return []
+    def _met(self, encounter: _Encounter, touched: Sequence[Affected]) -> list[Affected]:
+        """The values it met that stay as they were: the writer is told of each, changed or not (F7)."""
         told = {item.memory_id for item in touched}
+        effects = {Status.CONTESTED: Effect.CONTESTED, Status.YIELDED: Effect.YIELDED}
         heads = [self.workspace.heads[rival.id] for rival, _, _ in encounter.standing if rival.id not in told]
         return [
-            affected(head, Effect.UPDATED, "speaks for the slot; its writer and yours had not seen each other")
+            affected(head, effects.get(head.current.status, Effect.UPDATED), "stands beside it as before")
             for head in heads
-            if head.current.status is Status.ACTIVE
         ]
 
     def _weakened(self, encounter: _Encounter, by: Authorship) -> list[Affected]:
@@ -428,6 +438,11 @@ def visible_to(head: MemoryHead, agent: str) -> bool:
 
 def _later(a: datetime | None, b: datetime | None) -> datetime | None:
     return None if a is None or b is None else max(a, b)
+
+
+def _tier(draft: Draft) -> Tier:
+    """Where a new memory begins: what was inferred is observed first (E3)."""
+    return Tier.CANDIDATE if draft.source is Source.INFERRED else Tier.LONG_TERM
 
 
 def _id(head: MemoryHead | None) -> MemoryId | None:

@@ -153,7 +153,8 @@ class Correct:
                 terms = Terms(reason=command.reason, operation=_OPERATION)
                 result = self.changes.admission(workspace).admit(draft, by, terms)
             else:
-                result = self._decide(workspace, head, draft, command, fields, by)
+                seen = await workspace.state_seen(head, by)
+                result = self._decide(workspace, head, draft, command, fields, by, seen=seen)
             workspace.answer(_OPERATION, by, digest, result)
             await self.changes.apply(workspace, by)
         self.changes.committed(owner, result.revision)
@@ -180,12 +181,16 @@ class Correct:
         command: CorrectCommand,
         fields: frozenset[str],
         by: Authorship,
+        *,
+        seen: bool,
     ) -> ChangeResult:
         admission = self.changes.admission(workspace)
         if head.current.status not in STANDING_STATUSES:
-            if by.explicit_context and not by.knowledge.saw(head.current.dot):
+            if by.explicit_context and not seen:
                 # Replaced by a change the writer had not seen: its own is a sibling of whatever stands now.
-                return admission.admit(draft, by, Terms(reason=command.reason, operation=_OPERATION))
+                # (The end of the old one's time was that change's doing, too.)
+                open_ended = draft if "valid_to" in fields else replace(draft, valid_to=None)
+                return admission.admit(open_ended, by, Terms(reason=command.reason, operation=_OPERATION))
             raise FailedPrecondition(
                 Reason.MEMORY_NOT_CURRENT,
                 f"the memory is {head.current.status}; correct the one that stands, or roll back",

@@ -73,7 +73,7 @@ class Rollback:
             await workspace.load([old.slot, head.current.slot], [old.claim])
             workspace.adopt([head])
             by = await self.changes.author(workspace, meta)
-            if not by.knowledge.saw(head.current.dot):
+            if not await workspace.state_seen(head, by):
                 raise Conflict(
                     Reason.ETAG_MISMATCH,
                     "the memory has changed since the context was read",

@@ -21,6 +21,7 @@ from memory_service.domain.memory import (
     Relation,
     Source,
     Status,
+    Tier,
 )
 from memory_service.domain.records import Fragment, JournalEvent
 from memory_service.domain.siblings import Value, settle
@@ -72,6 +73,7 @@ class Settling:
             by,
             reason,
             dot=old.dot,
+            context=old.context,
             status=status,
             evidence=evidence,
             disputed=disputed,
@@ -86,7 +88,17 @@ class Settling:
 
     def retract(self, head: MemoryHead, by: Authorship, reason: str) -> Affected:
         """Stage that a memory was never true."""
-        after = self.workspace.revise(head, by, reason, status=Status.RETRACTED, evidence=Evidence(), disputed=False)
+        old = head.current
+        after = self.workspace.revise(
+            head,
+            by,
+            reason,
+            dot=old.dot,
+            context=old.context,
+            status=Status.RETRACTED,
+            evidence=Evidence(),
+            disputed=False,
+        )
         self.note(JournalEvent.RETRACTED, head, after, by, reason)
         return affected(after, Effect.RETRACTED, reason)
 
@@ -214,5 +226,9 @@ def ruling_details(ruling: Ruling | None) -> dict[str, str | int | float | bool]
 def _value(head: MemoryHead) -> Value:
     version = head.current
     return Value(
-        str(head.id), version.evidence, version.disputed, version.assertion.object if version.assertion else None
+        str(head.id),
+        version.evidence,
+        version.disputed,
+        version.assertion.object if version.assertion else None,
+        version.tier is Tier.CANDIDATE,
     )

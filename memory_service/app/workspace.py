@@ -152,6 +152,15 @@ class Workspace:
         counters[RETIRED] = folds
         self.state = replace(self.state, clock=VectorClock(counters))
 
+    async def state_seen(self, head: MemoryHead, by: Authorship) -> bool:
+        """Whether the writer had seen the change that brought a memory into its present state."""
+        if not by.explicit_context:
+            return True
+        records = await self.change.changes_at([head.current.revision])
+        dots = [record.dot for record in records] or [head.current.dot]
+        await self.load_retirements(dot.device for dot in dots)
+        return all(by.knowledge.saw(dot) for dot in dots)
+
     async def load_origins(self, ids: Sequence[MemoryId]) -> list[MemoryId]:
         """Fetch the tombstones of those memories that are not there (any more); the ids of those never there."""
         missing = [i for i in dict.fromkeys(ids) if i not in self.heads and not self.origin_stones([i])]

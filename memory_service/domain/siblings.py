@@ -24,12 +24,14 @@ class Value:
         key: names it in the outcome.
         disputed: arbitration set it against another value (E4).
         value: the statement's value, where it has one.
+        candidate: it was inferred and is still observed (E3).
     """
 
     key: str
     evidence: Evidence
     disputed: bool = False
     value: JsonValue = None
+    candidate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,17 @@ class Settlement:
 def settle(policy: MergePolicy, values: Sequence[Value]) -> Settlement:
     """Decide how the standing values of one single-valued slot are shown.
 
-    Disputed values are contested while there are two values at all, whatever the policy (E4). Otherwise: UNION shows
-    all, or the union of lists; INTERSECTION what lists have in common, and contests values that are none;
-    HIGHEST_CONFIDENCE the greatest by (confidence, newest dot); CONFIRM contests all until a person decides.
+    A candidate is held back while there is a value that is none: a guess neither replaces nor disputes what was
+    said (E3). Disputed values are contested while there are two values at all, whatever the policy (E4).
+    Otherwise: UNION shows all, or the union of lists; INTERSECTION what lists have in common, and contests values
+    that are none; HIGHEST_CONFIDENCE the greatest by (confidence, newest dot); CONFIRM contests all until a
+    person decides.
     """
+    settled = [value for value in values if not value.candidate]
+    if settled and len(settled) < len(values):
+        settlement = settle(policy, settled)
+        held = {value.key: Status.YIELDED for value in values if value.candidate}
+        return Settlement({**held, **settlement.status}, settlement.merged)
     if len(values) < 2:
         return Settlement({value.key: Status.ACTIVE for value in values})
     if any(value.disputed for value in values) or policy is MergePolicy.CONFIRM:

@@ -31,7 +31,9 @@ async def said(service: ServiceProcess) -> str:
     return user
 
 
-@pytest.mark.parametrize("name", ["", "memory_service.v1.MemoryService", "memory_service.v1.AdminService"])
+@pytest.mark.parametrize(
+    "name", ["", "memory_service.v1.MemoryService", "memory_service.v1.AdminService", "memory_service.v1.SyncService"]
+)
 async def test_health_needs_no_key(name: str, service: ServiceProcess):
     async with grpc.aio.insecure_channel(service.target) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
@@ -48,11 +50,16 @@ async def test_reflection_describes_every_rpc_and_needs_no_key(service: ServiceP
         ask: Any = reflection_pb2.ServerReflectionRequest
         asked = [
             ask(list_services=""),
-            *[ask(file_containing_symbol=f"memory_service.v1.{name}") for name in ("MemoryService", "AdminService")],
+            *[
+                ask(file_containing_symbol=f"memory_service.v1.{name}")
+                for name in ("MemoryService", "AdminService", "SyncService")
+            ],
         ]
         answers = [answer async for answer in stub.ServerReflectionInfo(iter(asked))]
     names = {found.name for found in answers[0].list_services_response.service}
-    assert {"memory_service.v1.MemoryService", "memory_service.v1.AdminService", "grpc.health.v1.Health"} <= names
+    assert {f"memory_service.v1.{name}" for name in ("MemoryService", "AdminService", "SyncService")} | {
+        "grpc.health.v1.Health"
+    } <= names
     described = set()
     for answer in answers[1:]:
         for raw in answer.file_descriptor_response.file_descriptor_proto:

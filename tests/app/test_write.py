@@ -377,3 +377,58 @@ async def test_text_is_kept_when_the_model_is_away() -> None:
     assert result.effect is Effect.CREATED
     waiting = await world.store.waiting_fragments(ALICE, world.embedder.model.id, limit=10)
     assert [f.text for f in waiting] == ["Kept without a vector"]
+
+
+@pytest.mark.parametrize("confidence", [0.01, 0.99])
+async def test_a_guess_neither_replaces_nor_disputes_what_was_said(confidence: float) -> None:
+    world = World()
+    said = await world.state("name", "Ann")
+    guess = await world.state("name", "Bob", source=Source.INFERRED, confidence=confidence)
+    assert guess.effect is Effect.YIELDED
+    assert said.memory
+    assert [a.memory_id for a in guess.affected] == [said.memory.id]
+    assert await world.current() == ["user name: Ann"]
+    # It is observed, and speaks once nothing that was said stands against it.
+    await world.erase(said.memory.id)
+    assert await world.current() == ["user name: Bob"]
+    await world.state("name", "Cleo")
+    assert await world.current() == ["user name: Cleo"]
+
+
+async def test_whose_value_was_replaced_is_told_with_its_own_dot_and_context() -> None:
+    world = World()
+    old = await world.state("location", "Lyon", meta=device("phone"))
+    seen = dict(old.clock)
+    new = await world.state("location", "Porto", meta=device("tablet", seen=seen))
+    assert old.memory
+    (gone,) = new.affected
+    assert gone.head
+    assert (gone.head.current.dot, gone.head.current.context) == (old.memory.current.dot, old.memory.current.context)
+
+
+async def test_a_third_value_is_told_of_both_it_met() -> None:
+    world = World()
+    base = dict((await world.state("location", "Lyon", meta=device("phone"))).clock)
+    await world.state("location", "Porto", meta=device("phone", seen=base))
+    await world.state("location", "Gdansk", meta=device("tablet", seen=base))
+    third = await world.state("location", "Rome", meta=device("watch", seen=base))
+    assert third.effect is Effect.CONTESTED
+    assert sorted(a.head.current.text for a in third.affected if a.head) == [
+        "user location: Gdansk",
+        "user location: Porto",
+    ]
+
+
+async def test_correcting_what_an_unseen_change_replaced_makes_a_sibling_of_what_stands() -> None:
+    world = World()
+    base = await world.state("location", "Lyon", meta=device("phone"))
+    assert base.memory
+    seen = dict(base.clock)
+    await world.state("location", "Porto", meta=device("phone", seen=seen))
+    late = await world.fix(
+        base.memory.id,
+        statement=Statement(assertion=Assertion("user", "location", "Rome")),
+        meta=device("tablet", seen=seen),
+    )
+    assert late.effect is Effect.CONTESTED
+    assert await world.current() == ["user location: Porto", "user location: Rome"]
