@@ -5,13 +5,17 @@ The watcher that starts a dead server again looks in this way: an error out of i
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
 
-from memory_service.adapters.embedded import postgres
+from memory_service.adapters.embedded import EmbeddedServers, postgres
+from tests.embedded.support import eventually, serving, sql
 
 
 class Connection:
@@ -33,6 +37,7 @@ class Connection:
         (ConnectionResetError(), False),
         (asyncpg.ConnectionDoesNotExistError("killed"), False),
         (asyncpg.InterfaceError("closed"), False),
+        (asyncpg.InternalClientError("another operation is in progress"), False),
     ],
     ids=repr,
 )
@@ -45,3 +50,24 @@ async def test_a_connection_that_ends_badly_is_no_answer(
     monkeypatch.setattr(postgres, "says_ready", lambda _: True)
     monkeypatch.setattr(asyncpg, "connect", connect)
     assert await postgres.answers(tmp_path) is answer
+
+
+async def test_a_look_that_fails_does_not_end_the_watching(tmp_path: Path) -> None:
+    """PostgreSQL killed again while it is looked at after its first death: it is started once more all the same."""
+    async with serving(EmbeddedServers(tmp_path / "data", durable=False)) as stack:
+        (server,) = [task for task in asyncio.all_tasks() if task.get_name() == "watch PostgreSQL"]
+        managed: Any = server.get_coro().cr_frame.f_locals["self"]  # type: ignore[union-attr]
+        look, looks = managed._probe, 0
+
+        async def fails_once() -> bool:
+            nonlocal looks
+            looks += 1
+            if looks == 1:
+                raise RuntimeError("unable to perform operation on <UnixTransport closed=True>")
+            return bool(await look())
+
+        managed._probe = fails_once
+        os.kill(managed.pids[0], signal.SIGKILL)
+        assert await eventually(lambda: managed.restarts == 1 or server.done(), 30)
+        assert not server.done()
+        assert await sql(stack, "SELECT 1") == 1

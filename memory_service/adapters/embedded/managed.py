@@ -252,6 +252,11 @@ class ManagedServer:
                 except EmbeddedStartFailed as error:
                     log.error("embedded_server_restart_failed", server=self.spec.name, problem=error.problem)
                     continue
+                except (OSError, RuntimeError) as error:
+                    # uvloop's word for a connection that ended under its user is RuntimeError. Whatever a launch
+                    # ends in, the watching goes on: the next one clears away what this one left.
+                    log.error("embedded_server_restart_failed", server=self.spec.name, problem=type(error).__name__)
+                    continue
                 self.restarts += 1
                 log.info("embedded_server_restarted", server=self.spec.name, restarts=self.restarts)
                 break

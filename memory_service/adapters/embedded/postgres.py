@@ -265,7 +265,7 @@ async def answers(socket_dir: Path) -> bool:
         await connection.close(timeout=PROBE_SECONDS_MAX)
     except asyncpg.TooManyConnectionsError:
         return True
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
         return False
     return True
 
