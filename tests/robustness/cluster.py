@@ -164,7 +164,7 @@ class Cluster:
         """Look at what a server printed before it is started again, for what must never be there."""
         lines = service.log.splitlines()
         for number, line in enumerate(lines):
-            if "unexpected error" in line or line.startswith("ERROR ") or '"code": "INTERNAL"' in line:
+            if "unexpected error" in line or line.startswith("ERROR memory_service") or '"code": "INTERNAL"' in line:
                 self._logs.append("\n".join(lines[max(0, number - 3) : number + _TRACE_LINES]))
 
     def state(self) -> str:
