@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 
 from memory_service.adapters.postgres import PostgresBackend
-from memory_service.adapters.postgres.errors import BY_SQLSTATE, translated_error
+from memory_service.adapters.postgres.errors import BY_SQLSTATE, connection_is_gone, translated_error
 from memory_service.adapters.postgres.session import Database
 from memory_service.domain.errors import (
     DeadlineExceeded,
@@ -418,3 +418,11 @@ async def test_slots_and_claims_of_any_length_are_found(backend: PostgresBackend
         assert [head.id for head in await change.heads_in_slots([long, "another"])] == [version.id]
         assert [head.id for head in await change.heads_of_claims([long + "!"])] == [version.id]
         assert not await change.heads_of_claims([long])
+
+
+def test_a_connection_closed_under_a_write_is_an_absence_and_other_faults_are_not():
+    closed = RuntimeError("unable to perform operation on <UnixTransport closed=True 0x1>; the handler is closed")
+    assert translated_error(closed).reason is Reason.DATABASE_UNAVAILABLE
+    assert connection_is_gone(closed)
+    assert translated_error(RuntimeError("something else")).reason is Reason.INTERNAL
+    assert not connection_is_gone(RuntimeError("something else"))

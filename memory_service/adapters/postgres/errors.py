@@ -69,8 +69,9 @@ BY_SQLSTATE_CLASS: dict[str, _Answer] = {
 """By the first two characters, where the whole state has no row."""
 
 
-DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
-"""Everything the driver raises by design. TimeoutError and ConnectionError are OSErrors."""
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, RuntimeError)
+"""Everything the driver raises by design, and what the event loop raises through it: uvloop answers a write to a
+connection that has just been closed with a RuntimeError. TimeoutError and ConnectionError are OSErrors."""
 
 
 def _answer_for(error: BaseException) -> _Answer:
@@ -86,7 +87,7 @@ def _answer_for(error: BaseException) -> _Answer:
     # What the driver says by itself about a connection that is gone or a pool that closes.
     text = str(error)
     gone = "closed" in text or "closing" in text or "released" in text
-    return _AWAY if isinstance(error, asyncpg.InterfaceError) and gone else _BUG
+    return _AWAY if isinstance(error, asyncpg.InterfaceError | RuntimeError) and gone else _BUG
 
 
 def translated_error(error: Exception) -> MemoryServiceError:
