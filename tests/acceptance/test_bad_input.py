@@ -163,7 +163,7 @@ async def test_limits_that_are_told_are_the_limits_that_hold(raw: Raw):
 async def test_with_any_number_of_devices_a_context_can_be_given_back(raw: Raw):
     """Devices not seen for long are folded away, so that what a recall returns as seen never outgrows a request."""
     owner = new_user()
-    for start in range(0, 1_600, 400):
+    for start in range(0, 1_200, 400):
         items = [
             api.BatchWriteItem(memory=pb.MemoryInput(text="the same every time"), dot=pb.Dot(device=f"device {n}"))
             for n in range(start, start + 400)

@@ -54,8 +54,9 @@ async def test_a_connection_that_ends_badly_is_no_answer(
 
 async def test_a_look_that_fails_does_not_end_the_watching(tmp_path: Path) -> None:
     """PostgreSQL killed again while it is looked at after its first death: it is started once more all the same."""
+    others = asyncio.all_tasks()  # other tests' servers live on the same loop
     async with serving(EmbeddedServers(tmp_path / "data", durable=False)) as stack:
-        (server,) = [task for task in asyncio.all_tasks() if task.get_name() == "watch PostgreSQL"]
+        (server,) = [task for task in asyncio.all_tasks() - others if task.get_name() == "watch PostgreSQL"]
         managed: Any = server.get_coro().cr_frame.f_locals["self"]  # type: ignore[union-attr]
         look, looks = managed._probe, 0
 
