@@ -12,7 +12,8 @@ from typing import Annotated, Self
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from memory_service.domain.vocabulary import UnknownPredicates
+from memory_service.domain.memory import MergePolicy
+from memory_service.domain.vocabulary import UnknownPredicates, Vocabulary
 
 _DATABASE_SCHEMES = ("postgresql://", "postgres://")
 _REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
@@ -85,6 +86,13 @@ class Settings(BaseSettings):
         UnknownPredicates,
         Field(description="`refuse` predicates outside the vocabulary, or `map` them to general rules."),
     ] = UnknownPredicates.REFUSE
+    merge_policies: Annotated[
+        dict[str, dict[str, MergePolicy]],
+        Field(
+            description="What becomes of concurrent values where a tenant wants it otherwise, as JSON: "
+            '`{"acme": {"location": "highest_confidence"}}`.'
+        ),
+    ] = {}
     memories_per_owner_max: Annotated[int, Field(description="Most memories of one user.", ge=1, le=10_000_000)] = (
         200_000
     )
@@ -137,6 +145,13 @@ class Settings(BaseSettings):
         schemes = _REDIS_SCHEMES if info.field_name == "redis_url" else _DATABASE_SCHEMES
         if value is not None and not value.get_secret_value().startswith(schemes):
             raise ValueError(f"must begin with {' or '.join(schemes)}")
+        return value
+
+    @field_validator("merge_policies")
+    @classmethod
+    def _policies(cls, value: dict[str, dict[str, MergePolicy]]) -> dict[str, dict[str, MergePolicy]]:
+        for own in value.values():
+            Vocabulary.of().with_policies(own)
         return value
 
     @model_validator(mode="after")

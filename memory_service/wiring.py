@@ -145,6 +145,7 @@ async def build_application(
         telemetry=telemetry,
         parameters=parameters,
         vocabulary=vocabulary,
+        tenants={tenant: vocabulary.with_policies(own) for tenant, own in settings.merge_policies.items()},
     )
     drops = CacheDrops(l1)
     tokens = Tokens(await backend.keys.secret("tokens"))

@@ -82,7 +82,10 @@ class Correct:
                 merged = merge(base.current, command.statement, fields)
             elif meta.context is not None:
                 merged = _statement_of_slot(command)
-            draft = await self.changes.drafting.draft(merged, self.changes.clock.now()) if merged else None
+            draft = None
+            if merged is not None:
+                words = self.changes.vocabulary_of(owner)
+                draft = await self.changes.drafting.draft(merged, self.changes.clock.now(), vocabulary=words)
             result = await self._commit(owner, command, fields, meta, base, draft)
             if result is not None:
                 return for_writer(result, meta)
@@ -131,7 +134,7 @@ class Correct:
     ) -> ChangeResult | None:
         """The result, or None when the target changed since it was read."""
         async with self.changes.store.change(owner) as change:
-            workspace = Workspace.of(change, self.changes.ids)
+            workspace = Workspace.of(change, self.changes.ids, owner)
             digest = payload_digest(workspace.state.salt, _OPERATION, _payload(command))
             known = await stored_outcome(workspace, _OPERATION, meta, digest)
             if known is not None:

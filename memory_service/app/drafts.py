@@ -114,39 +114,47 @@ class Drafting:
     parameters: Parameters
     telemetry: Telemetry
 
-    async def draft(self, statement: Statement, now: datetime, field: str = "memory") -> Draft:
+    async def draft(
+        self, statement: Statement, now: datetime, field: str = "memory", *, vocabulary: Vocabulary | None = None
+    ) -> Draft:
         """One draft.
 
         Raises:
             InvalidInput: naming the field and limit that the statement breaks.
         """
-        (result,) = await self.draft_all([statement], now, [field])
+        (result,) = await self.draft_all([statement], now, [field], vocabulary=vocabulary)
         if isinstance(result, MemoryServiceError):
             raise result
         return result
 
     async def draft_all(
-        self, statements: Sequence[Statement], now: datetime, fields: Sequence[str]
+        self,
+        statements: Sequence[Statement],
+        now: datetime,
+        fields: Sequence[str],
+        *,
+        vocabulary: Vocabulary | None = None,
     ) -> list[Draft | MemoryServiceError]:
         """Drafts in order, with the error in place of a statement that is refused; embedded in one batch."""
+        words = vocabulary or self.vocabulary
         if len(statements) > 4:
-            drafts = await asyncio.to_thread(self._read_all, statements, now, fields)
+            drafts = await asyncio.to_thread(self._read_all, statements, now, fields, words)
         else:
-            drafts = self._read_all(statements, now, fields)
+            drafts = self._read_all(statements, now, fields, words)
         return await self._embedded(drafts)
 
     def _read_all(
-        self, statements: Sequence[Statement], now: datetime, fields: Sequence[str]
+        self, statements: Sequence[Statement], now: datetime, fields: Sequence[str], words: Vocabulary
     ) -> list[Draft | MemoryServiceError]:
         drafts: list[Draft | MemoryServiceError] = []
         for statement, field in zip(statements, fields, strict=True):
             try:
-                drafts.append(self._read(statement, now, field))
+                drafts.append(self._read(statement, now, field, words))
             except MemoryServiceError as error:
                 drafts.append(error)
         return drafts
 
-    def _read(self, statement: Statement, now: datetime, field: str) -> Draft:
+    def _read(self, statement: Statement, now: datetime, field: str, words: Vocabulary) -> Draft:
         check_statement(statement, field)
         visibility = statement.visibility or Visibility.SHARED
         who = audience(visibility, statement.agent)
@@ -154,7 +162,7 @@ class Drafting:
         assertion, cardinality, merge = statement.assertion, Cardinality.MANY, MergePolicy.UNION
         kind = statement.kind
         if assertion is not None:
-            predicate = self.vocabulary.resolve(assertion.predicate, f"{field}.assertion.predicate")
+            predicate = words.resolve(assertion.predicate, f"{field}.assertion.predicate")
             assertion = Assertion(canonical_subject(assertion.subject), predicate.name, assertion.object)
             kind = kind or predicate.kind
             cardinality, merge = predicate.cardinality, predicate.merge

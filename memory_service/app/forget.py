@@ -83,7 +83,7 @@ class Forget:
         self, owner: OwnerKey, command: ForgetCommand, meta: ChangeMeta, where: MemoryFilter | None
     ) -> ForgetResult:
         async with self.changes.store.change(owner) as change:
-            workspace = Workspace.of(change, self.changes.ids)
+            workspace = Workspace.of(change, self.changes.ids, owner)
             digest = payload_digest(workspace.state.salt, _OPERATION, _payload(command))
             known = None
             if not command.validate_only:

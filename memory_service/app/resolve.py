@@ -44,9 +44,10 @@ class Resolve:
         draft = None
         if command.merge is not None:
             decided = replace(command.merge, source=Source.EXPLICIT_CORRECTION)
-            draft = await self.changes.drafting.draft(decided, self.changes.clock.now(), "merge")
+            words = self.changes.vocabulary_of(owner)
+            draft = await self.changes.drafting.draft(decided, self.changes.clock.now(), "merge", vocabulary=words)
         async with self.changes.store.change(owner) as change:
-            workspace = Workspace.of(change, self.changes.ids)
+            workspace = Workspace.of(change, self.changes.ids, owner)
             digest = payload_digest(workspace.state.salt, _OPERATION, _payload(command))
             known = await stored_outcome(workspace, _OPERATION, meta, digest)
             if known is not None:

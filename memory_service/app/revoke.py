@@ -52,7 +52,7 @@ class Revoke:
         """
         self._check(command, meta)
         async with self.changes.store.change(owner) as change:
-            workspace = Workspace.of(change, self.changes.ids)
+            workspace = Workspace.of(change, self.changes.ids, owner)
             digest = payload_digest(workspace.state.salt, _OPERATION, _payload(command))
             known = None if command.validate_only else await stored_outcome(workspace, _OPERATION, meta, digest)
             if known is not None:

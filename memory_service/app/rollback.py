@@ -63,7 +63,7 @@ class Rollback:
         check_name(command.reason, "reason", limit=limits.REASON_CHARS_MAX)
         check_name(command.etag, "etag")
         async with self.changes.store.change(owner) as change:
-            workspace = Workspace.of(change, self.changes.ids)
+            workspace = Workspace.of(change, self.changes.ids, owner)
             payload = [str(command.memory_id), command.version, command.etag, command.reason]
             digest = payload_digest(workspace.state.salt, _OPERATION, payload)
             known = await stored_outcome(workspace, _OPERATION, meta, digest)

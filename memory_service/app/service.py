@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memory_service.app.admission import Admission
@@ -32,6 +33,11 @@ class Changes:
     telemetry: Telemetry
     parameters: Parameters
     vocabulary: Vocabulary
+    tenants: Mapping[str, Vocabulary] = field(default_factory=dict)
+
+    def vocabulary_of(self, owner: OwnerKey) -> Vocabulary:
+        """The words as the owner's tenant has them."""
+        return self.tenants.get(owner.tenant, self.vocabulary)
 
     async def author(self, workspace: Workspace, meta: ChangeMeta) -> Authorship:
         """Number the change and find what its writer had seen; see `causality` for the errors."""
@@ -49,7 +55,7 @@ class Changes:
 
     def settling(self, workspace: Workspace) -> Settling:
         """What settles slots in a workspace."""
-        return Settling(workspace, self.ids, self.vocabulary)
+        return Settling(workspace, self.ids, self.vocabulary_of(workspace.owner))
 
     def admission(self, workspace: Workspace, similar: frozenset[MemoryId] = frozenset()) -> Admission:
         """What admits statements into a workspace."""

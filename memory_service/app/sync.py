@@ -126,7 +126,7 @@ class Sync:
         Raises what numbering a change raises: a gap, a reused counter or a context from the future.
         """
         async with self.changes.store.change(owner) as change:
-            workspace = Workspace.of(change, self.changes.ids)
+            workspace = Workspace.of(change, self.changes.ids, owner)
             digest = payload_digest(workspace.state.salt, VOID, payload.hex())
             by = await self.changes.author(workspace, meta)
             workspace.advance(by, VOID)

@@ -13,7 +13,7 @@ from datetime import datetime
 from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect
 from memory_service.app.drafts import Draft
 from memory_service.domain.evidence import RETIRED, Knowledge, Retirement
-from memory_service.domain.ids import DeviceId, MemoryId, Revision
+from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import (
     STANDING_STATUSES,
     MemoryHead,
@@ -65,6 +65,7 @@ class Workspace:
 
     change: OwnerChange
     state: OwnerState
+    owner: OwnerKey
     heads: dict[MemoryId, MemoryHead] = field(default_factory=dict)
     tombstones: dict[bytes, list[Tombstone]] = field(default_factory=dict)
     _by_slot: dict[str, list[MemoryId]] = field(default_factory=dict)
@@ -82,13 +83,13 @@ class Workspace:
     retired: dict[DeviceId, Retirement] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, change: OwnerChange, ids: Ids) -> Workspace:
+    def of(cls, change: OwnerChange, ids: Ids, owner: OwnerKey) -> Workspace:
         """A workspace at the owner's present state; an owner without history gets its salt here."""
         state = change.state
         if not state.salt:
             chance = b"".join(ids.new().bytes for _ in range(4))
             state = replace(state, salt=hashlib.blake2b(chance, digest_size=32).digest())
-        return cls(change=change, state=state)
+        return cls(change=change, state=state, owner=owner)
 
     # Reading -----------------------------------------------------------------------------------------------
 

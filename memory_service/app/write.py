@@ -47,7 +47,8 @@ class Write:
             LimitExceeded: for a full quota or disk. Unavailable: when the database is away.
         """
         check_meta(meta)
-        draft = await self.changes.drafting.draft(statement, self.changes.clock.now())
+        words = self.changes.vocabulary_of(owner)
+        draft = await self.changes.drafting.draft(statement, self.changes.clock.now(), vocabulary=words)
         return await self._group.join(owner, (draft, meta))
 
     async def _commit_group(
@@ -90,7 +91,10 @@ class Write:
         places = list(positions if positions is not None else range(len(items)))
         fields = [f"items[{place}].memory" for place in places]
         drafts = await self.changes.drafting.draft_all(
-            [item.statement for item in items], self.changes.clock.now(), fields
+            [item.statement for item in items],
+            self.changes.clock.now(),
+            fields,
+            vocabulary=self.changes.vocabulary_of(owner),
         )
         for index, meta in enumerate(metas):
             try:
@@ -107,7 +111,7 @@ class Write:
             return [draft for draft in drafts if isinstance(draft, MemoryServiceError)]
         results: list[ChangeResult | MemoryServiceError] = []
         async with self.changes.store.change(owner) as change:
-            workspace = Workspace.of(change, self.changes.ids)
+            workspace = Workspace.of(change, self.changes.ids, owner)
             authors: list[Authorship] = []
             await workspace.load([d.slot for d in accepted], [d.claim for d in accepted])
             for draft, meta in zip(drafts, metas, strict=True):

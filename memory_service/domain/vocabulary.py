@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
@@ -128,6 +128,20 @@ class Vocabulary:
     ) -> Vocabulary:
         """A vocabulary of these predicates."""
         return cls({p.name: p for p in predicates}, unknown)
+
+    def with_policies(self, policies: Mapping[str, MergePolicy]) -> Vocabulary:
+        """The same words with other merge policies, by name or alias (F7: a tenant's own choice).
+
+        Raises:
+            ValueError: for a word that is not in the vocabulary.
+        """
+        changed = dict(self.predicates)
+        for name, policy in policies.items():
+            found = self.find(name)
+            if found is None:
+                raise ValueError(f"{name!r} is not in the vocabulary")
+            changed[found.name] = replace(found, merge=policy)
+        return Vocabulary(changed, self.unknown)
 
     def find(self, name: str) -> Predicate | None:
         """The predicate with this name or alias, whatever its case and separators."""

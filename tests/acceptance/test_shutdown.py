@@ -198,6 +198,7 @@ async def test_a_port_in_use_is_named(
         ("MEMORY_SERVICE_DATABASE_URL", "nonsense"),
         ("MEMORY_SERVICE_REDIS_URL", "nonsense"),
         ("MEMORY_SERVICE_DATABASE_POOL_MAX", "-1"),
+        ("MEMORY_SERVICE_MERGE_POLICIES", '{"default": {"shoe": "union"}}'),
         ("MEMORY_SERVICE_TLS_CERTIFICATE", "/certificate.pem"),
         ("MEMORY_SERVICE_TLS_KEY", "/key.pem"),
     ],

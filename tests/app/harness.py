@@ -80,6 +80,7 @@ class World:
         embedder: Embedder | None = None,
         parameters: Parameters | None = None,
         vocabulary: Vocabulary | None = None,
+        tenants: Mapping[str, Vocabulary] | None = None,
         seed: int = 7,
     ) -> None:
         self.clock = ManualClock(START)
@@ -99,6 +100,7 @@ class World:
             telemetry=Silent(),
             parameters=self.parameters,
             vocabulary=self.vocabulary,
+            tenants=tenants or {},
         )
         self.tokens = Tokens(b"k" * 32)
         self.write = Write(self.changes)

@@ -20,10 +20,11 @@ from memory_service.app.resolve import Resolve
 from memory_service.app.revoke import Revoke
 from memory_service.domain.errors import Conflict, FailedPrecondition, InvalidInput, Reason
 from memory_service.domain.evidence import RETIRED
-from memory_service.domain.ids import DeviceId
-from memory_service.domain.memory import Assertion, MemoryHead, Status
+from memory_service.domain.ids import DeviceId, OwnerKey, TenantId
+from memory_service.domain.memory import Assertion, MemoryHead, MergePolicy, Status
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.vector_clock import VectorClock
+from memory_service.domain.vocabulary import Vocabulary
 from tests.app.harness import ALICE, World, device
 
 KEY = ChangeMeta(actor="key")
@@ -202,3 +203,19 @@ async def test_ten_thousand_devices_leave_a_small_clock_and_lose_no_causality() 
     with pytest.raises(FailedPrecondition) as future:
         await world.say("x y", meta=device("d19", seen={"d20": 2}))
     assert future.value.reason is Reason.CONTEXT_FROM_FUTURE
+
+
+async def test_a_tenant_may_want_concurrent_values_merged_otherwise() -> None:
+    own = Vocabulary.of().with_policies({"city": MergePolicy.HIGHEST_CONFIDENCE})
+    world = World(tenants={"acme": own})
+    elsewhere = OwnerKey(TenantId("globex"), ALICE.user)
+    effects = []
+    for owner in (ALICE, elsewhere):
+        base = await world.state("location", "Lyon", owner=owner, meta=device("phone"))
+        seen = dict(base.clock)
+        await world.state("location", "Porto", owner=owner, meta=device("phone", seen=seen))
+        late = await world.state("location", "Gdansk", owner=owner, confidence=0.5, meta=device("tablet", seen=seen))
+        effects.append(late.effect)
+    assert effects == [Effect.YIELDED, Effect.CONTESTED]
+    with pytest.raises(ValueError, match="not in the vocabulary"):
+        own.with_policies({"shoe size": MergePolicy.UNION})
