@@ -53,6 +53,7 @@ class History:
             self.told.append(line)
         if self.path is not None:
             if self._file is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._file = self.path.open("w", encoding="utf-8")
             self._file.write(json.dumps(line, default=str) + "\n")
 

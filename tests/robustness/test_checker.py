@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,3 +155,10 @@ def test_what_a_writer_had_seen_without_a_context_is_all_before_it():
     assert effective(None, {"a": 4, "~server": 9}, "~server", 9) == {"a": 4, "~server": 8}
     assert effective({"a": 2}, {"a": 2, "b": 5}, "b", 5) == {"a": 2, "b": 4}
     assert effective({"a": 2}, {"a": 3, "~server": 5}, "~server", 5) == {"a": 2}
+
+
+def test_a_history_makes_its_folder(tmp_path: Path):
+    history = History(path=tmp_path / "not" / "yet" / "history.jsonl")
+    history.note("phone", "ask", claim=["location"])
+    history.close()
+    assert '"what": "ask"' in (tmp_path / "not/yet/history.jsonl").read_text(encoding="utf-8")
