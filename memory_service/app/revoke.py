@@ -119,9 +119,11 @@ class Revoke:
         touched: list[Affected] = []
         retracted: list[MemoryId] = []
         about: list[MemoryVersion] = []
-        for head in heads:
+        befores = [await self._before(workspace, head, revisions) for head in heads]
+        earlier = [before for before in befores if before is not None]
+        await workspace.load([before.slot for before in earlier], [before.claim for before in earlier])
+        for head, before in zip(heads, befores, strict=True):
             about.append(head.current)
-            before = await self._before(workspace, head, revisions)
             item = self._restore(workspace, settling, head, before, revisions, dots, by, reason)
             if item is not None:
                 touched.append(item)
@@ -171,7 +173,7 @@ class Revoke:
         current = head.current
         left = current.evidence.without(dots)
         if current.revision in revisions:
-            if before is None or before.redacted:
+            if before is None or before.redacted or workspace.forgotten_since(before):
                 return settling.retract(head, by, reason) if current.status is not Status.RETRACTED else None
             fields = {name: getattr(before, name) for name in _WHOLE}
             if current.claim == before.claim:

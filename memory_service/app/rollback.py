@@ -54,7 +54,8 @@ class Rollback:
         """Make `command.version` current again; values that stand in its slot instead are retracted.
 
         Raises:
-            NotFound: MEMORY_NOT_FOUND, or VERSION_NOT_FOUND for a version that never was or was redacted.
+            NotFound: MEMORY_NOT_FOUND, or VERSION_NOT_FOUND for a version that never was, was redacted, or says what
+                was forgotten since.
             Conflict: ETAG_MISMATCH when the memory changed since the etag or the context was read.
             AlreadyExists: when another memory already makes the old version's claim.
         """
@@ -72,6 +73,8 @@ class Rollback:
             head, old = await self._find(workspace, command)
             await workspace.load([old.slot, head.current.slot], [old.claim])
             workspace.adopt([head])
+            if workspace.forgotten_since(old):
+                raise _without_content(command, head)
             by = await self.changes.author(workspace, meta)
             if not await workspace.state_seen(head, by):
                 raise Conflict(
@@ -94,12 +97,7 @@ class Rollback:
         for version in await workspace.change.versions(command.memory_id):
             if version.version == command.version and not version.redacted:
                 return heads[0], version
-        raise NotFound(
-            Reason.VERSION_NOT_FOUND,
-            f"the memory has no version {command.version} with content",
-            field="version",
-            metadata={"newest": str(heads[0].current.version)},
-        )
+        raise _without_content(command, heads[0])
 
     def _roll_back(
         self,
@@ -146,3 +144,12 @@ class Rollback:
         span = (old.valid_from, old.valid_to)
         others = [h for h in workspace.in_slot(old.slot) if h.id != head.id]
         return [h for h in others if overlap(span, (h.current.valid_from, h.current.valid_to))]
+
+
+def _without_content(command: RollbackCommand, head: MemoryHead) -> NotFound:
+    return NotFound(
+        Reason.VERSION_NOT_FOUND,
+        f"the memory has no version {command.version} with content",
+        field="version",
+        metadata={"newest": str(head.current.version)},
+    )

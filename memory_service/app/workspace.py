@@ -202,6 +202,10 @@ class Workspace:
         found += self.tombstones.get(self.digest(TombstoneScope.CLAIM, claim), ()) if claim else ()
         return found
 
+    def forgotten_since(self, version: MemoryVersion) -> bool:
+        """Whether what a version says, its slot and claim loaded, was forgotten after it was made (B3)."""
+        return any(stone.revision > version.revision for stone in self.stones(version.slot, version.claim))
+
     def origin_stones(self, ids: Iterable[MemoryId]) -> list[Tombstone]:
         """Tombstones of loaded memories."""
         digests = (self.digest(TombstoneScope.MEMORY, str(i)) for i in ids)

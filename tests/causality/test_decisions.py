@@ -14,11 +14,12 @@ from memory_service.app.commands import (
     ForgetCommand,
     ResolveCommand,
     RevokeCommand,
+    RollbackCommand,
     Statement,
 )
 from memory_service.app.resolve import Resolve
 from memory_service.app.revoke import Revoke
-from memory_service.domain.errors import Conflict, FailedPrecondition, InvalidInput, Reason
+from memory_service.domain.errors import Conflict, FailedPrecondition, InvalidInput, NotFound, Reason
 from memory_service.domain.evidence import RETIRED
 from memory_service.domain.ids import DeviceId, OwnerKey, TenantId
 from memory_service.domain.memory import Assertion, MemoryHead, MergePolicy, Status
@@ -219,3 +220,28 @@ async def test_a_tenant_may_want_concurrent_values_merged_otherwise() -> None:
     assert effects == [Effect.YIELDED, Effect.CONTESTED]
     with pytest.raises(ValueError, match="not in the vocabulary"):
         own.with_policies({"shoe size": MergePolicy.UNION})
+
+
+async def test_a_version_whose_words_were_forgotten_does_not_come_back() -> None:
+    world = World()
+    first = await world.say("I owe Bo 40 crowns")
+    assert first.memory
+    start = world.clock.now()
+    await world.fix(first.memory.id, statement=Statement(text="I owe Bo nothing"), meta=device("bot"))
+    gone = await world.forget(ALICE, ForgetCommand(says=Statement(text="I owe Bo 40 crowns")), KEY)
+    assert list(gone.ids) == []
+    with pytest.raises(NotFound) as refused:
+        await world.rollback(ALICE, RollbackCommand(first.memory.id, 1), KEY)
+    assert refused.value.reason is Reason.VERSION_NOT_FOUND
+    assert await world.current() == ["I owe Bo nothing"]
+    # Nor when the writer that replaced them is revoked.
+    done = await Revoke(world.changes)(ALICE, RevokeCommand(device="bot", since=start), KEY)
+    assert [item.effect for item in done.affected] == [Effect.RETRACTED]
+    assert await world.current() == []
+    # Said anew after the Forget, they are memory like any other and may be rolled back to.
+    anew = await world.say("I owe Bo 40 crowns")
+    assert anew.memory
+    await world.fix(anew.memory.id, statement=Statement(text="I owe Bo 20 crowns"))
+    back = await world.rollback(ALICE, RollbackCommand(anew.memory.id, 1), KEY)
+    assert back.memory
+    assert back.memory.current.text == "I owe Bo 40 crowns"
