@@ -275,3 +275,21 @@ def test_the_breaker_lets_one_call_try_at_a_time():
 def test_settings_that_cannot_work_are_refused(name: str):
     with pytest.raises(ValueError, match=name):
         RedisSettings("redis://127.0.0.1/0", **{name: 0})  # type: ignore[arg-type]
+
+
+async def test_a_connection_closed_under_a_command_is_an_absence_and_other_faults_are_not(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+):
+    async with connected(redis_url) as cache:
+        said = "unable to perform operation on <TCPTransport closed=True 0x1>; the handler is closed"
+
+        async def closed(*_: object, **__: object) -> None:
+            raise RuntimeError(said)
+
+        monkeypatch.setattr(cache._client, "get", closed)
+        with pytest.raises(Unavailable) as caught:
+            await cache.get_vector("m", b"d")
+        assert caught.value.reason is Reason.REDIS_UNAVAILABLE
+        said = "something else"
+        with pytest.raises(RuntimeError, match="something else"):
+            await cache.get_vector("m", b"d")

@@ -12,13 +12,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
-from redis.exceptions import RedisError
 
 from memory_service.adapters.redis import keys
+from memory_service.adapters.redis.failures import CAUGHT, is_failure
 from memory_service.adapters.redis.settings import RedisSettings
 from memory_service.domain.ids import Revision
 
-_LOST = (RedisError, OSError, TimeoutError)
 _BACKOFF_SECONDS = 0.05
 
 
@@ -41,7 +40,9 @@ class NewsListener:
                 async for batch in self._read(connection):
                     pause = 0.0
                     yield batch
-            except _LOST:
+            except CAUGHT as error:
+                if not is_failure(error):
+                    raise
                 yield None
             finally:
                 await connection.disconnect(nowait=True)

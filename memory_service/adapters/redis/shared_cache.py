@@ -11,19 +11,16 @@ import redis.asyncio
 from numpy.typing import NDArray
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 
 from memory_service.adapters.redis import keys
 from memory_service.adapters.redis.breaker import CircuitBreaker
+from memory_service.adapters.redis.failures import CAUGHT, is_failure
 from memory_service.adapters.redis.news import NewsListener
 from memory_service.adapters.redis.scripts import DROP_OWNER, PUT_SNAPSHOT
 from memory_service.adapters.redis.settings import RedisSettings
 from memory_service.domain.errors import Reason, Unavailable
 from memory_service.domain.ids import OwnerKey, Revision
 from memory_service.ports.clock import Clock
-
-FAILURES = (RedisError, OSError, TimeoutError)
-"""What the driver raises when the server is away, slow, full or refuses."""
 
 
 def unavailable() -> Unavailable:
@@ -63,7 +60,9 @@ class RedisSharedCache:
         try:
             async with asyncio.timeout(timeout_seconds):
                 yield
-        except FAILURES as error:
+        except CAUGHT as error:
+            if not is_failure(error):
+                raise
             self._breaker.failed()
             raise unavailable() from error
         self._breaker.succeeded()
