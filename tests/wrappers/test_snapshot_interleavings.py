@@ -13,7 +13,7 @@ import random
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memory_service.domain.errors import Unavailable
@@ -182,6 +182,9 @@ class Run:
 
 @settings(max_examples=150)
 @given(seed=st.integers(0, 2**32), bytes_max=st.sampled_from([0, 3_000, 10**9]), loads=st.sampled_from([1, 16]))
+@example(seed=2486178, bytes_max=10**9, loads=1).via("a Forget whose drop hangs at the store")
+@example(seed=1495, bytes_max=10**9, loads=1).via("the same, found first")
+@example(seed=94067831, bytes_max=10**9, loads=1).via("a Forget while its process is reading")
 async def test_every_answer_satisfies_what_was_asked(seed: int, bytes_max: int, loads: int):
     steps = drawn_steps(seed)
     world = World()

@@ -276,7 +276,8 @@ class L1Snapshots:
             if entry.drops == drops and snapshot.revision < entry.floor:
                 entry.floor = snapshot.revision
             if snapshot.revision >= entry.floor:
-                entry.verified_at, entry.epoch = flight.began_at, epoch
+                # What dropped the copies meanwhile may have come after this read, and is not told again.
+                entry.verified_at, entry.epoch = flight.began_at, epoch if entry.drops == drops else None
                 for seen, accesses in flight.used:
                     snapshot = snapshot.with_usage(accesses, seen=seen)
                 self._hold(entry, snapshot)
@@ -386,6 +387,9 @@ class L1Snapshots:
         """
         # At once, for those who ask while the store is being read …
         self._drop(owner, NO_REVISION)
+        if self._news is not None:
+            # … and for others, who must not wait for a store or a cache that hangs for this process.
+            self._news.post(owner, NO_REVISION)
         revision = (await self._store.state(owner)).revision
         # … and again, for a flight that began before the Forget and has ended meanwhile.
         self._drop(owner, revision)
