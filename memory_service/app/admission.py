@@ -277,10 +277,10 @@ class Admission:
         if terms.rewrites is not None:
             old = terms.rewrites
             head = self.workspace.rewrite(old, draft, by, reason, tier=Tier.LONG_TERM, **fixed)
-            self._note(JournalEvent.CORRECTED, old, head, by, reason, {"old_version": old.current.version})
+            self.settling.note(JournalEvent.CORRECTED, old, head, by, reason, {"old_version": old.current.version})
             return head, Effect.UPDATED
         head = self.workspace.create(MemoryId(self.ids.new()), draft, by, reason, tier=_tier(draft), **fixed)
-        self._note(JournalEvent.CREATED, None, head, by, reason)
+        self.settling.note(JournalEvent.CREATED, None, head, by, reason)
         return head, Effect.CREATED
 
     def _support(
@@ -310,7 +310,7 @@ class Admission:
         )
         after = ws.use(after, replace(after.usage, last_confirmed_at=by.now))
         event = JournalEvent.REACTIVATED if revived else JournalEvent.SUPPORTED
-        self._note(event, head, after, by, reason, {"support": after.current.support})
+        self.settling.note(event, head, after, by, reason, {"support": after.current.support})
         return after, Effect.REACTIVATED if revived else Effect.SUPPORTED
 
     def _replace(
@@ -341,7 +341,7 @@ class Admission:
             changes |= {"status": Status.SUPERSEDED, "evidence": Evidence(), "disputed": False}
         after = ws.revise(rival, by, reason, **changes)
         details = ruling_details(ruling) | ({"by": str(winner.id)} if winner else {})
-        self._note(JournalEvent.SUPERSEDED, rival, after, by, reason, details)
+        self.settling.note(JournalEvent.SUPERSEDED, rival, after, by, reason, details)
         return affected(after, Effect.SUPERSEDED, reason)
 
     def _stand(
@@ -403,17 +403,6 @@ class Admission:
         if same is None:
             return "new"
         return "mentioned again: back from the archive" if same.current.tier is Tier.ARCHIVE else "stated again"
-
-    def _note(
-        self,
-        event: JournalEvent,
-        before: MemoryHead | None,
-        after: MemoryHead,
-        by: Authorship,
-        reason: str,
-        details: dict[str, str | int | float | bool] | None = None,
-    ) -> None:
-        self.settling.note(event, before, after, by, reason, details)
 
     def _result(
         self, head: MemoryHead | None, effect: Effect, touched: Sequence[Affected], by: Authorship

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from memory_service.app.admission import visible_to
 from memory_service.app.targets import not_found
 from memory_service.app.tokens import Tokens
-from memory_service.app.validation import check_count, check_fraction, check_list, check_name, check_time
+from memory_service.app.validation import check_count, check_fraction, check_list, check_name, check_order, check_time
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
@@ -120,12 +120,7 @@ def check_filter(where: MemoryFilter, field: str = "filter") -> None:
     check_fraction(where.confidence_min, f"{field}.confidence_min")
     for name in ("said_from", "said_until", "valid_at"):
         check_time(getattr(where, name), f"{field}.{name}")
-    if where.said_from and where.said_until and where.said_until < where.said_from:
-        raise InvalidInput(
-            Reason.TIME_OUT_OF_RANGE,
-            f"{field}.said_until must not lie before said_from",
-            field=f"{field}.said_until",
-        )
+    check_order(where.said_from, where.said_until, ("said_from", "said_until"), field)
 
 
 def describe(where: MemoryFilter) -> str:

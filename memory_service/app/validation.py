@@ -76,6 +76,13 @@ def check_time(value: datetime | None, field: str) -> None:
         )
 
 
+def check_order(first: datetime | None, last: datetime | None, names: tuple[str, str], field: str) -> None:
+    """Two times of `field`, called `names`, in their order; one that is None passes."""
+    if first and last and last < first:
+        name = f"{field}.{names[1]}"
+        raise InvalidInput(Reason.TIME_OUT_OF_RANGE, f"{name} must not lie before {names[0]}", field=name)
+
+
 def time_zone(name: str, field: str) -> ZoneInfo:
     """The IANA zone of this name; UTC for ""."""
     try:
@@ -169,12 +176,7 @@ def check_statement(statement: Statement, field: str = "memory", *, partial: boo
     check_fraction(statement.importance, f"{field}.importance")
     for name in ("valid_from", "valid_to", "expires_at", "said_at"):
         check_time(getattr(statement, name), f"{field}.{name}")
-    if statement.valid_from and statement.valid_to and statement.valid_to < statement.valid_from:
-        raise InvalidInput(
-            Reason.TIME_OUT_OF_RANGE,
-            f"{field}.valid_to must not lie before valid_from",
-            field=f"{field}.valid_to",
-        )
+    check_order(statement.valid_from, statement.valid_to, ("valid_from", "valid_to"), field)
     time_zone(statement.time_zone, f"{field}.time_zone")
     for name in ("agent", "session", "process", "reference"):
         check_name(getattr(statement, name), f"{field}.{name}")

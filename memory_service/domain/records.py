@@ -210,6 +210,28 @@ class Changeset:
     changes: Sequence[ChangeRecord] = ()
     retired: Mapping[DeviceId, Retirement] = field(default_factory=dict)
 
+    def device_counters(self, before: OwnerState) -> dict[DeviceId, int]:
+        """The counters of devices that wrote, moved in the clock or are retired; `before` is the state it follows."""
+        counters: dict[DeviceId, int] = {}
+        for dot, _ in self._made():
+            counters[dot.device] = max(dot.counter, counters.get(dot.device, 0))
+        for device, counter in self.state.clock.items():
+            if device in counters or before.clock.counter(device) != counter:
+                counters[device] = counter
+        for device, retirement in self.retired.items():
+            counters[device] = max(retirement.counter, counters.get(device, 0))
+        return counters
+
+    def devices_seen(self) -> dict[DeviceId, datetime]:
+        """When each device that wrote did so last."""
+        seen: dict[DeviceId, datetime] = {}
+        for dot, at in self._made():
+            seen[dot.device] = max(at, seen.get(dot.device, at))
+        return seen
+
+    def _made(self) -> list[tuple[Dot, datetime]]:
+        return [(o.dot, o.at) for o in self.outcomes] + [(c.dot, c.at) for c in self.changes]
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:

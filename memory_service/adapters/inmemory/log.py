@@ -26,25 +26,18 @@ class ChangeLog:
     def write(self, before: OwnerState, changeset: Changeset) -> None:
         """Follow a change: its records, and the devices that wrote, moved in the clock or were retired."""
         self._changes += sorted(changeset.changes, key=lambda change: change.revision)
-        counters: dict[DeviceId, int] = {}
-        seen: dict[DeviceId, datetime] = {}
-        made = [(o.dot, o.at) for o in changeset.outcomes] + [(c.dot, c.at) for c in changeset.changes]
-        for dot, at in made:
-            counters[dot.device] = max(dot.counter, counters.get(dot.device, 0))
-            seen[dot.device] = max(at, seen.get(dot.device, at))
-        for device, counter in changeset.state.clock.items():
-            if device in counters or before.clock.counter(device) != counter:
-                counters[device] = counter
-        for device, counter in counters.items():
+        seen = changeset.devices_seen()
+        for device, counter in changeset.device_counters(before).items():
             known = self._devices.get(device, DeviceRecord(device, 0))
             times = [at for at in (known.last_seen, seen.get(device)) if at is not None]
-            self._devices[device] = replace(known, counter=counter, last_seen=max(times, default=None))
-            self._retired.discard(device)
-        for device, retirement in changeset.retired.items():
-            known = self._devices.get(device, DeviceRecord(device, 0))
-            counter = max(retirement.counter, counters.get(device, 0))
-            self._devices[device] = replace(known, counter=counter, retirement=retirement)
-            self._retired.add(device)
+            retirement = changeset.retired.get(device, known.retirement)
+            self._devices[device] = replace(
+                known, counter=counter, last_seen=max(times, default=None), retirement=retirement
+            )
+            if device in changeset.retired:
+                self._retired.add(device)
+            else:
+                self._retired.discard(device)
 
     def prune(self, upto: Revision, newest: Revision) -> None:
         """Drop changes up to a revision."""

@@ -10,11 +10,11 @@ from datetime import datetime
 from itertools import islice
 from weakref import WeakValueDictionary
 
-from memory_service.adapters.inmemory.filters import held_at, matches
 from memory_service.adapters.inmemory.owner import OwnerData, prepared
 from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import CURRENT_STATUSES, MemoryHead, MemoryVersion, Relation, Status
+from memory_service.domain.retrieval.filters import held_at, matches
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
     Changed,

@@ -247,20 +247,10 @@ def device_records(before: OwnerState, changeset: Changeset) -> list[tuple[objec
 
     A device that writes is active again, unless the same change retires it.
     """
-    counters: dict[DeviceId, int] = {}
-    seen: dict[DeviceId, datetime] = {}
-    made = [(o.dot, o.at) for o in changeset.outcomes] + [(c.dot, c.at) for c in changeset.changes]
-    for dot, at in made:
-        counters[dot.device] = max(dot.counter, counters.get(dot.device, 0))
-        seen[dot.device] = max(at, seen.get(dot.device, at))
-    for device, counter in changeset.state.clock.items():
-        if device in counters or before.clock.counter(device) != counter:
-            counters[device] = counter
-    for device, retirement in changeset.retired.items():
-        counters[device] = max(retirement.counter, counters.get(device, 0))
+    seen = changeset.devices_seen()
     return [
         (device, counter, seen.get(device), *_retirement_values(device, changeset))
-        for device, counter in counters.items()
+        for device, counter in changeset.device_counters(before).items()
     ]
 
 
