@@ -33,6 +33,7 @@ from memory_service.app.rollback import Rollback
 from memory_service.app.service import Changes
 from memory_service.app.sync import Sync
 from memory_service.app.tokens import Tokens
+from memory_service.app.upkeep import Upkeep
 from memory_service.app.watch import Watch
 from memory_service.app.write import Write
 from memory_service.config import Settings
@@ -74,6 +75,7 @@ class Application:
     l1: L1Snapshots
     l2: L2Snapshots
     accesses: AccessRecorder
+    upkeep: Upkeep
     jobs: tuple[Periodic, ...]
 
     def add_to(self, server: grpc.aio.Server) -> None:
@@ -200,6 +202,7 @@ async def build_application(
         l1=l1,
         l2=l2,
         accesses=accesses,
+        upkeep=Upkeep((), telemetry),
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
