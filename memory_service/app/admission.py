@@ -16,6 +16,7 @@ from datetime import datetime
 
 from memory_service.app.commands import Affected, ChangeResult, Effect
 from memory_service.app.drafts import TEMPORARY_KINDS, Draft
+from memory_service.app.kinship import NO_KIN, Kin
 from memory_service.app.settling import Settling, ruling_details
 from memory_service.app.workspace import Authorship, Workspace, affected, provenance
 from memory_service.domain.arbitration import Ruling, Verdict, arbitrate
@@ -25,6 +26,7 @@ from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import (
     Cardinality,
     JsonValue,
+    Kind,
     MemoryHead,
     MergePolicy,
     Relation,
@@ -35,12 +37,15 @@ from memory_service.domain.memory import (
 )
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.records import JournalEvent
+from memory_service.domain.relations import Judgement, StatementRelation
 from memory_service.domain.siblings import Value, settle
 from memory_service.ports.clock import Ids
 
 _EXPLICIT = frozenset({Source.EXPLICIT, Source.EXPLICIT_CORRECTION})
 _CONCURRENT = "concurrent: neither writer had seen the other"
 _OWN = "own"
+WORDINGS_MAX = 8
+"""Wordings that a memory is searched by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,8 @@ class _Encounter:
 class Admission:
     """Admits drafts into a workspace. All checks come before the first thing is staged.
 
-    `similar` names memories of the draft's topic that speak so much alike that both cannot hold (E10).
+    `similar` names memories of the draft's topic that speak so much alike that both cannot hold (E10); `kin` are
+    those that the draft speaks of by its wording.
     """
 
     workspace: Workspace
@@ -88,6 +94,7 @@ class Admission:
     parameters: Parameters
     settling: Settling
     similar: frozenset[MemoryId] = frozenset()
+    kin: Kin = NO_KIN
 
     def admit(self, draft: Draft, by: Authorship, terms: Terms = _ORDINARY) -> ChangeResult:
         """Stage what `draft` does and say what that is.
@@ -100,6 +107,8 @@ class Admission:
         self._check_allowed(draft)
         suppressed = self._suppressed(draft, by)
         same = next((h for h in ws.with_claim(draft.claim) if h.id != _id(terms.rewrites)), None)
+        if same is None and not draft.structured and terms.rewrites is None:
+            same = self.kin.same
         creates = not suppressed and same is None and terms.rewrites is None
         if creates:
             self._check_quota()
@@ -124,7 +133,9 @@ class Admission:
     def rivals_of(self, draft: Draft, now: datetime) -> list[MemoryHead]:
         """Standing memories of the draft's slot that claim something else and cannot hold beside it."""
         others = [h for h in self.workspace.in_slot(draft.slot) if h.current.claim != draft.claim]
-        return [head for head in others if not head.current.merged and self._competes(draft, head, now)]
+        found = [head for head in others if not head.current.merged and self._competes(draft, head, now)]
+        spoken_of = [h for h, judgement in self.kin.rivals.values() if self._meets(draft, h, judgement, now)]
+        return [*found, *(head for head in spoken_of if head not in found)]
 
     # Checks ------------------------------------------------------------------------------------------------
 
@@ -154,15 +165,32 @@ class Admission:
         if by.explicit_context:
             return any(not by.knowledge.saw(stone.dot) for stone in stones)
         relearnt = bool(self.workspace.with_claim(draft.claim))
-        return bool(origins) or (bool(stones) and draft.source not in _EXPLICIT and not relearnt)
+        if draft.source in _EXPLICIT or relearnt:
+            return bool(origins)
+        return bool(origins) or bool(stones) or self.workspace.was_forgotten(draft.text)
 
     def _competes(self, draft: Draft, head: MemoryHead, now: datetime) -> bool:
         """Whether both cannot hold: one-valued slot, overlapping times, neither an exception to the other."""
         if draft.cardinality is Cardinality.MANY and head.id not in self.similar:
             return False
-        old = head.current
-        if draft.temporary != (old.kind in TEMPORARY_KINDS):
+        if draft.temporary != (head.current.kind in TEMPORARY_KINDS):
             return False
+        return self._coincide(draft, head, now)
+
+    def _meets(self, draft: Draft, head: MemoryHead, judgement: Judgement, now: datetime) -> bool:
+        """Whether a memory that the draft speaks of cannot hold beside it: an exception replaces no rule (E2)."""
+        if head.current.claim == draft.claim or head.current.merged:
+            return False
+        passing = draft.kind is Kind.TEMPORARY_PREFERENCE or draft.expires_at is not None
+        if passing and head.current.kind not in TEMPORARY_KINDS:
+            return False
+        # A change says itself that the old value ended; its own time need not touch the old one's.
+        return judgement.relation is StatementRelation.UPDATE or self._coincide(draft, head, now)
+
+    @staticmethod
+    def _coincide(draft: Draft, head: MemoryHead, now: datetime) -> bool:
+        """Whether both claims are about one time, that is not over."""
+        old = head.current
         if any(end is not None and end <= now for end in (draft.valid_to, old.valid_to)):
             return False  # one of them is told of the past only
         return overlap((draft.valid_from, draft.valid_to), (old.valid_from, old.valid_to))
@@ -192,6 +220,14 @@ class Admission:
         return encounter
 
     def _rule(self, draft: Draft, head: MemoryHead) -> Ruling:
+        _, judgement = self.kin.rivals.get(head.id, (head, None))
+        updates = judgement is not None and judgement.relation is StatementRelation.UPDATE
+        if updates and judgement is not None and draft.source in _EXPLICIT:
+            # Who says that something changed corrects what was said before (E4).
+            return Ruling(Verdict.REPLACE, f"explicit correction by its wording: {judgement.reason}")
+        if not updates and draft.source is Source.INFERRED and head.current.tier is Tier.CANDIDATE:
+            # Neither was told; a guess does not decide against a guess (E3).
+            return Ruling(Verdict.CONTEST, "two guesses that contradict each other wait for evidence")
         return arbitrate(
             source=draft.source,
             confidence=draft.confidence,
@@ -309,9 +345,18 @@ class Admission:
             **fixed,
         )
         after = ws.use(after, replace(after.usage, last_confirmed_at=by.now))
+        if head.current.claim != draft.claim and draft.text not in self.kin.wordings:
+            self._reword(after, draft)
         event = JournalEvent.REACTIVATED if revived else JournalEvent.SUPPORTED
         self.settling.note(event, head, after, by, reason, {"support": after.current.support})
         return after, Effect.REACTIVATED if revived else Effect.SUPPORTED
+
+    def _reword(self, head: MemoryHead, draft: Draft) -> None:
+        """Let the memory be found by the draft's wording too, up to a number of them."""
+        known = len(self.kin.wordings)
+        if known < WORDINGS_MAX:
+            pieces = draft.fragments(head.id, head.current.content_version)
+            self.workspace.reword([replace(piece, ordinal=known + place) for place, piece in enumerate(pieces)])
 
     def _replace(
         self,
@@ -327,7 +372,7 @@ class Admission:
         reason = terms.reason or ruling.reason
         if winner is not None:
             ws.link(winner.id, Relation.SUPERSEDES, rival.id)
-        if terms.retracts:
+        if terms.retracts or self._was_wrong(rival, draft):
             return self.settling.retract(rival, by, reason)
         closing = draft.valid_from or by.now
         old = rival.current
@@ -373,6 +418,16 @@ class Admission:
             for head in heads
         ]
 
+    def _was_wrong(self, rival: MemoryHead, draft: Draft) -> bool:
+        """Whether a replaced value was never true, as far as wording tells (P10).
+
+        The user takes back what was said, or denies what was only guessed. A change makes the old value past instead.
+        """
+        _, judgement = self.kin.rivals.get(rival.id, (rival, None))
+        if judgement is None or judgement.relation is not StatementRelation.OPPOSITE:
+            return False
+        return draft.source in _EXPLICIT and rival.current.tier is Tier.CANDIDATE
+
     def _weakened(self, encounter: _Encounter, by: Authorship) -> list[Affected]:
         """Stage what a suppressed statement leaves of the rivals it had seen in part."""
         return [
@@ -392,8 +447,7 @@ class Admission:
         self.workspace.note(JournalEvent.SUPPRESSED, MemoryId(self.ids.new()), 0, by, reason)
         return self._result(None, Effect.SUPPRESSED, touched, by)
 
-    @staticmethod
-    def _reason(encounter: _Encounter, same: MemoryHead | None) -> str:
+    def _reason(self, encounter: _Encounter, same: MemoryHead | None) -> str:
         rulings = [ruling for _, ruling in encounter.replaced]
         rulings += [ruling for _, _, ruling in encounter.standing if ruling is not None]
         if rulings:
@@ -402,6 +456,8 @@ class Admission:
             return _CONCURRENT
         if same is None:
             return "new"
+        if same.current.tier is not Tier.ARCHIVE and same.id == _id(self.kin.same):
+            return "said in other words"
         return "mentioned again: back from the archive" if same.current.tier is Tier.ARCHIVE else "stated again"
 
     def _result(

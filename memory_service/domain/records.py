@@ -117,13 +117,15 @@ class TombstoneScope(StrEnum):
     MEMORY = "memory"
     CLAIM = "claim"
     SLOT = "slot"
+    WORDING = "wording"
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
     """The trace a Forget leaves (B3): salted digests, never content.
 
-    `digest` is of the memory id, the claim or the slot, by `scope`. `context` is what the forgetting writer
+    `digest` is of the memory id, the claim or the slot, by `scope`; of a wording it is the fingerprint
+    (`domain/fingerprint`). `context` is what the forgetting writer
     had seen; `dot` names the Forget itself. A memory's tombstone keeps the digests of its claims (32 bytes
     each), so that a second Forget of it stops the same claims again.
     """

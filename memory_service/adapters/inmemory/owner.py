@@ -46,6 +46,7 @@ from memory_service.ports.memory_store import (
     SearchRow,
     StoredOutcome,
     Tombstone,
+    TombstoneScope,
 )
 from memory_service.ports.snapshots import NO_REVISION
 
@@ -231,6 +232,12 @@ class OwnerData:
     def tombstones(self, digests: Iterable[bytes]) -> list[Tombstone]:
         """Tombstones with these digests."""
         return [stone for digest in dict.fromkeys(digests) for stone in self._tombstones.get(digest, ())]
+
+    def forgotten_wordings(self) -> list[Tombstone]:
+        """Tombstones of wordings, newest first."""
+        stones = (stone for found in self._tombstones.values() for stone in found)
+        wordings = [stone for stone in stones if stone.scope is TombstoneScope.WORDING]
+        return sorted(wordings, key=lambda stone: stone.revision, reverse=True)
 
     def outcome_of_request(self, request_id: str) -> StoredOutcome | None:
         """The stored outcome of a request id."""

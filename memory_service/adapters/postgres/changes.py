@@ -99,6 +99,10 @@ class PostgresOwnerChange:
         """Tombstones with one of these digests."""
         return [rows.tombstone_of(tuple(r)) for r in await self._session.rows(sql.TOMBSTONES, list(digests))]
 
+    async def forgotten_wordings(self, *, limit: int) -> Sequence[Tombstone]:
+        """Tombstones of scope WORDING, newest first."""
+        return [rows.tombstone_of(tuple(r)) for r in await self._session.rows(sql.WORDINGS, limit)]
+
     async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
         """Fragments stored for one text of a memory, in order; one for each model that has a vector of it."""
         found = await self._session.rows(sql.FRAGMENTS, memory_id, content_version)

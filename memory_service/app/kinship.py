@@ -1,0 +1,269 @@
+"""Finds the memories a plain statement speaks of, and how it relates to each (E2, E9, E10, P10, B8).
+
+Nobody names a slot in ordinary talk, so what a statement updates, denies or repeats is found by likeness and judged
+by wording (`domain/relations`), without a language model. The search and the judging happen before the owner is
+locked, on the owner's snapshot; inside the lock only what was committed since is judged as well, so that two writers
+that arrive together still meet.
+
+Only a writer that names no context takes part: it counts as having seen everything, so its statement comes after all
+others. Wording cannot order concurrent statements; devices that name what they had seen keep both, and de-duplication
+joins them later. Turns of a conversation and long texts are records of what was said, not claims: they neither
+replace anything nor are replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.app.commands import ChangeMeta
+from memory_service.app.disputes import opponents
+from memory_service.app.drafts import TEMPORARY_KINDS, Draft
+from memory_service.app.fragmenting import WHOLE_WIDTH_MAX, width
+from memory_service.app.workspace import Workspace
+from memory_service.domain.ids import MemoryId, OwnerKey, Revision
+from memory_service.domain.memory import STANDING_STATUSES, Kind, MemoryHead, Visibility
+from memory_service.domain.records import Fragment
+from memory_service.domain.relations import Judgement, StatementRelation, judge, may_concern, read
+from memory_service.domain.retrieval.candidates import dense_list, lexical_list
+from memory_service.domain.retrieval.columns import Floats, Ints
+from memory_service.domain.retrieval.dense import NO_VECTOR
+from memory_service.domain.retrieval.filters import current_rows
+from memory_service.domain.retrieval.fusion import Fusion
+from memory_service.domain.retrieval.rows import is_turn
+from memory_service.domain.retrieval.snapshot import OwnerSnapshot
+from memory_service.ports.clock import Clock
+from memory_service.ports.embedder import EmbeddingModel
+from memory_service.ports.snapshots import NO_REVISION, Freshness, Requirement, SnapshotSource
+
+_EACH_WAY: Final = 12
+"""Memories judged of those nearest by meaning, and of those nearest by words."""
+_SINCE_MAX: Final = 64
+"""Newest changes, committed since the snapshot or staged before in the same commit, that are judged too."""
+_INLINE_MAX: Final = 4
+"""Statements searched for on the event loop; more leave it."""
+_FUSION: Final = Fusion()
+_NEWEST: Final = Requirement(Freshness.FULLY_CONSISTENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Nearby:
+    """What was found of one statement before the lock: judgements of the texts as they were at `revision`."""
+
+    revision: Revision = NO_REVISION
+    judged: Mapping[MemoryId, tuple[int, Judgement]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """The standing memories a statement speaks of.
+
+    Attributes:
+        same: the one that says the same in other words; `wordings` are those it is searched by already.
+        rivals: those that cannot hold beside it, with why.
+        narrowed: those it adds detail to, or narrows; they stay.
+    """
+
+    same: MemoryHead | None = None
+    wordings: Sequence[str] = ()
+    rivals: Mapping[MemoryId, tuple[MemoryHead, Judgement]] = field(default_factory=dict)
+    narrowed: Sequence[MemoryHead] = ()
+
+
+_CONTRADICTED: Final = Judgement(StatementRelation.OPPOSITE, 1.0, "contradicts what is confirmed here")
+NO_KIN: Final = Kin()
+
+
+def takes_part(draft: Draft, meta: ChangeMeta) -> bool:
+    """Whether a statement is compared by wording; see the module."""
+    said = draft.statement
+    turn = said.process == "conversation" and bool(said.session)
+    return meta.context is None and not turn and width(draft.text) <= WHOLE_WIDTH_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Kinship:
+    """See the module."""
+
+    snapshots: SnapshotSource
+    model: EmbeddingModel
+    clock: Clock
+
+    async def nearby(self, owner: OwnerKey, drafts: Sequence[Draft | None]) -> list[Nearby]:
+        """What each of these statements is near to; nothing for None.
+
+        Raises:
+            Unavailable: when the store is away.
+        """
+        wanted = [draft for draft in drafts if draft is not None]
+        if not wanted:
+            return [Nearby() for _ in drafts]
+        snapshot = await self.snapshots.snapshot(owner, _NEWEST)
+        if not len(snapshot):
+            return [Nearby(snapshot.revision) for _ in drafts]
+        search = _Search(snapshot, self.clock.now(), self.model.id)
+        if len(wanted) > _INLINE_MAX:
+            found = iter(await asyncio.to_thread(lambda: [search.nearby(draft) for draft in wanted]))
+        else:
+            found = iter([search.nearby(draft) for draft in wanted])
+        return [Nearby() if draft is None else next(found) for draft in drafts]
+
+    async def kin(self, workspace: Workspace, draft: Draft, nearby: Nearby) -> Kin:
+        """The kin of a statement as things stand inside the lock."""
+        judged = {i: found for i, found in nearby.judged.items() if found[1].relation != StatementRelation.DIFFERENT}
+        await self._load(workspace, judged)
+        for head in await self._newer(workspace, nearby.revision):
+            if not _comparable(head, draft):
+                continue
+            cosine = await self._cosine(workspace, head, draft)
+            judged[head.id] = (head.current.content_version, _judged(head, draft, cosine))
+        kin = await _with_opponents(workspace, draft, _sorted(workspace, draft, judged))
+        if kin.same is None:
+            return kin
+        pieces = await self._pieces(workspace, kin.same)
+        return replace(kin, wordings=[piece.text for piece in pieces])
+
+    async def _load(self, workspace: Workspace, ids: Iterable[MemoryId]) -> None:
+        missing = [i for i in ids if i not in workspace.heads]
+        if missing:
+            workspace.adopt(await workspace.change.heads(missing))
+
+    async def _newer(self, workspace: Workspace, since: Revision) -> list[MemoryHead]:
+        """Memories that changed after the snapshot: committed meanwhile, or staged before in this commit."""
+        committed = workspace.change.state.revision
+        ids: dict[MemoryId, None] = {}
+        if committed > since:
+            revisions = [Revision(r) for r in range(max(since + 1, committed - _SINCE_MAX + 1), committed + 1)]
+            ids |= dict.fromkeys(version.id for version in await workspace.change.versions_at(revisions))
+        ids |= dict.fromkeys(workspace.staged_ids()[-_SINCE_MAX:])
+        await self._load(workspace, ids)
+        return [workspace.heads[i] for i in ids if i in workspace.heads]
+
+    async def _cosine(self, workspace: Workspace, head: MemoryHead, draft: Draft) -> float | None:
+        own = _mean(draft.vectors)
+        version = head.current
+        if own is None or not may_concern(read(version.text), read(draft.text)):
+            return None
+        pieces = await self._pieces(workspace, head)
+        vectors = [p.vector for p in pieces if p.vector is not None and p.model_id == self.model.id]
+        theirs = _mean(np.stack(vectors)) if vectors else None
+        return None if theirs is None else float(own @ theirs)
+
+    @staticmethod
+    async def _pieces(workspace: Workspace, head: MemoryHead) -> list[Fragment]:
+        """What a memory is searched by, as committed and as staged, in order."""
+        version = head.current
+        stored = await workspace.change.fragments(head.id, version.content_version)
+        staged = workspace.staged_fragments(head.id, version.content_version)
+        return list({piece.ordinal: piece for piece in (*stored, *staged)}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Over one snapshot: the memories nearest to a statement, judged. Pure computing."""
+
+    snapshot: OwnerSnapshot
+    now: datetime
+    model_id: str
+
+    def nearby(self, draft: Draft) -> Nearby:
+        snapshot = self.snapshot
+        mask = current_rows(snapshot, self.now) & ~snapshot.rows["turn"]
+        rows = np.flatnonzero(mask)
+        cosine = self._cosines(rows, draft)
+        chosen = dict.fromkeys(self._best(self._lexical(rows, draft)))
+        if cosine is not None:
+            chosen |= dict.fromkeys(self._best(cosine))
+        slot = snapshot.strings.find(draft.slot) if draft.slot else -1
+        if slot >= 0:
+            chosen |= dict.fromkeys(np.flatnonzero(snapshot.rows["slot"][rows] == slot)[-_EACH_WAY:].tolist())
+        judged: dict[MemoryId, tuple[int, Judgement]] = {}
+        for place in chosen:
+            head = snapshot.head(int(rows[place]))
+            if _comparable(head, draft):
+                near = None if cosine is None or cosine[place] == NO_VECTOR else float(cosine[place])
+                judged[head.id] = (head.current.content_version, _judged(head, draft, near))
+        return Nearby(snapshot.revision, judged)
+
+    def _cosines(self, rows: Ints, draft: Draft) -> Floats | None:
+        own = _mean(draft.vectors)
+        if own is None or draft.model_id != self.model_id or self.snapshot.model_id != self.model_id:
+            return None
+        return dense_list(self.snapshot, rows, own)
+
+    def _lexical(self, rows: Ints, draft: Draft) -> Floats:
+        terms = list(dict.fromkeys(term for piece in draft.terms for term in piece))
+        return lexical_list(self.snapshot, rows, terms, _FUSION)[0]
+
+    @staticmethod
+    def _best(scores: Floats) -> list[int]:
+        """Places of the highest positive scores, best first."""
+        best = np.argsort(-scores, kind="stable")[:_EACH_WAY]
+        return [int(place) for place in best if scores[place] > 0]
+
+
+def settled_in(draft: Draft, kin: Kin) -> Draft:
+    """The draft as what it updates has it: "changed jobs today" is told as an event, but what changed is a standing
+    fact, and neither its kind nor its hold is for the day (E17).
+    """
+    said = draft.statement
+    if draft.kind not in (Kind.EVENT, Kind.CONTEXT) or said.kind is not None:
+        return draft
+    for head, judgement in kin.rivals.values():
+        if judgement.relation is StatementRelation.UPDATE and head.current.kind not in TEMPORARY_KINDS:
+            return replace(draft, kind=head.current.kind, valid_to=said.valid_to, expires_at=said.expires_at)
+    return draft
+
+
+async def _with_opponents(workspace: Workspace, draft: Draft, kin: Kin) -> Kin:
+    """With those that contradict what the draft confirms: new evidence for one side is evidence against the other."""
+    confirmed = [*kin.narrowed, *([kin.same] if kin.same else workspace.with_claim(draft.claim))]
+    against = {h.id: (h, _CONTRADICTED) for h in await opponents(workspace, confirmed)}
+    return replace(kin, rivals=against | dict(kin.rivals)) if against else kin
+
+
+def _judged(head: MemoryHead, draft: Draft, cosine: float | None) -> Judgement:
+    same_slot = draft.structured and head.current.slot == draft.slot
+    return judge(read(head.current.text), read(draft.text), cosine=cosine, same_slot=same_slot)
+
+
+def _comparable(head: MemoryHead, draft: Draft) -> bool:
+    """Whether a memory is a claim made before the same audience."""
+    version = head.current
+    if version.status not in STANDING_STATUSES or is_turn(version) or width(version.text) > WHOLE_WIDTH_MAX:
+        return False
+    private = (version.visibility is Visibility.PRIVATE, draft.visibility is Visibility.PRIVATE)
+    return private == (False, False) or (all(private) and version.provenance.agent == draft.statement.agent)
+
+
+def _sorted(workspace: Workspace, draft: Draft, judged: Mapping[MemoryId, tuple[int, Judgement]]) -> Kin:
+    same: list[tuple[float, MemoryHead]] = []
+    rivals: dict[MemoryId, tuple[MemoryHead, Judgement]] = {}
+    narrowed: list[MemoryHead] = []
+    for memory_id, (content_version, judgement) in judged.items():
+        head = workspace.heads.get(memory_id)
+        if head is None or head.current.content_version != content_version or not _comparable(head, draft):
+            continue
+        if judgement.relation is StatementRelation.PARAPHRASE:
+            same.append((judgement.certainty, head))
+        elif judgement.relation in (StatementRelation.UPDATE, StatementRelation.OPPOSITE):
+            rivals[memory_id] = (head, judgement)
+        elif judgement.relation is StatementRelation.REFINEMENT:
+            narrowed.append(head)
+    best = max(same, key=lambda pair: (pair[0], str(pair[1].id)), default=None)
+    return Kin(best[1] if best else None, (), rivals, narrowed)
+
+
+def _mean(vectors: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
+    """The unit mean of some unit vectors of shape (pieces, dimension); None without any direction."""
+    if vectors is None or not len(vectors):
+        return None
+    total = vectors.mean(axis=0, dtype=np.float32)
+    length = float(np.linalg.norm(total))
+    return total / np.float32(length) if length > 1e-6 else None
