@@ -28,6 +28,7 @@ from memory_service.domain.memory import (
     JsonValue,
     Kind,
     MemoryHead,
+    MemoryVersion,
     MergePolicy,
     Relation,
     Source,
@@ -36,7 +37,7 @@ from memory_service.domain.memory import (
     Visibility,
 )
 from memory_service.domain.parameters import Parameters
-from memory_service.domain.records import JournalEvent
+from memory_service.domain.records import Fragment, JournalEvent
 from memory_service.domain.relations import Judgement, StatementRelation
 from memory_service.domain.siblings import Value, settle
 from memory_service.ports.clock import Ids
@@ -181,17 +182,21 @@ class Admission:
         """Whether a memory that the draft speaks of cannot hold beside it: an exception replaces no rule (E2)."""
         if head.current.claim == draft.claim or head.current.merged:
             return False
+        if head.id == self.kin.corrected:
+            return True
         passing = draft.kind is Kind.TEMPORARY_PREFERENCE or draft.expires_at is not None
         if passing and head.current.kind not in TEMPORARY_KINDS:
             return False
-        # A change says itself that the old value ended; its own time need not touch the old one's.
-        return judgement.relation is StatementRelation.UPDATE or self._coincide(draft, head, now)
+        # A change says itself that the old value ended, and the date of an event is what is claimed of it: neither's
+        # time need touch the other's.
+        dated = draft.kind is Kind.EVENT and head.current.kind is Kind.EVENT and not _over(head.current, now)
+        return judgement.relation is StatementRelation.UPDATE or dated or self._coincide(draft, head, now)
 
     @staticmethod
     def _coincide(draft: Draft, head: MemoryHead, now: datetime) -> bool:
         """Whether both claims are about one time, that is not over."""
         old = head.current
-        if any(end is not None and end <= now for end in (draft.valid_to, old.valid_to)):
+        if (draft.valid_to is not None and draft.valid_to <= now) or _over(old, now):
             return False  # one of them is told of the past only
         return overlap((draft.valid_from, draft.valid_to), (old.valid_from, old.valid_to))
 
@@ -221,7 +226,9 @@ class Admission:
 
     def _rule(self, draft: Draft, head: MemoryHead) -> Ruling:
         _, judgement = self.kin.rivals.get(head.id, (head, None))
-        updates = judgement is not None and judgement.relation is StatementRelation.UPDATE
+        updates = judgement is not None and (
+            judgement.relation is StatementRelation.UPDATE or head.id == self.kin.corrected
+        )
         if updates and judgement is not None and draft.source in _EXPLICIT:
             # Who says that something changed corrects what was said before (E4).
             return Ruling(Verdict.REPLACE, f"explicit correction by its wording: {judgement.reason}")
@@ -316,6 +323,8 @@ class Admission:
             self.settling.note(JournalEvent.CORRECTED, old, head, by, reason, {"old_version": old.current.version})
             return head, Effect.UPDATED
         head = self.workspace.create(MemoryId(self.ids.new()), draft, by, reason, tier=_tier(draft), **fixed)
+        if self.kin.corrected is not None:
+            self._reword(head, self.kin.context)
         self.settling.note(JournalEvent.CREATED, None, head, by, reason)
         return head, Effect.CREATED
 
@@ -346,17 +355,22 @@ class Admission:
         )
         after = ws.use(after, replace(after.usage, last_confirmed_at=by.now))
         if head.current.claim != draft.claim and draft.text not in self.kin.wordings:
-            self._reword(after, draft)
+            self._reword(after, draft.fragments(after.id, after.current.content_version))
         event = JournalEvent.REACTIVATED if revived else JournalEvent.SUPPORTED
         self.settling.note(event, head, after, by, reason, {"support": after.current.support})
         return after, Effect.REACTIVATED if revived else Effect.SUPPORTED
 
-    def _reword(self, head: MemoryHead, draft: Draft) -> None:
-        """Let the memory be found by the draft's wording too, up to a number of them."""
-        known = len(self.kin.wordings)
-        if known < WORDINGS_MAX:
-            pieces = draft.fragments(head.id, head.current.content_version)
-            self.workspace.reword([replace(piece, ordinal=known + place) for place, piece in enumerate(pieces)])
+    def _reword(self, head: MemoryHead, pieces: Sequence[Fragment]) -> None:
+        """Let the memory be found by other words too, up to a number of them."""
+        ws, version = self.workspace, head.current.content_version
+        known = max(len(self.kin.wordings), len(ws.staged_fragments(head.id, version)))
+        more = pieces[: max(0, WORDINGS_MAX - known)]
+        ws.reword(
+            [
+                replace(piece, memory_id=head.id, content_version=version, ordinal=known + place)
+                for place, piece in enumerate(more)
+            ]
+        )
 
     def _replace(
         self,
@@ -379,6 +393,9 @@ class Admission:
         if old.valid_from is not None:
             closing = max(closing, old.valid_from)
         ends = min(closing, old.valid_to) if old.valid_to is not None else closing
+        if old.kind is Kind.EVENT and rival.id in self.kin.rivals:
+            # What was to happen then does not: it never holds, though it was so planned.
+            closing, ends = by.now, old.valid_from or by.now
         gone = closing <= by.now
         # A change of state keeps the name and the context of the statement: whose value this was.
         changes: dict[str, object] = {"valid_to": ends, "dot": old.dot, "context": old.context}
@@ -423,6 +440,8 @@ class Admission:
 
         The user takes back what was said, or denies what was only guessed. A change makes the old value past instead.
         """
+        if rival.id == self.kin.corrected:
+            return True
         _, judgement = self.kin.rivals.get(rival.id, (rival, None))
         if judgement is None or judgement.relation is not StatementRelation.OPPOSITE:
             return False
@@ -473,6 +492,11 @@ def overlap(a: tuple[datetime | None, datetime | None], b: tuple[datetime | None
     starts_before_b_ends = a_from is None or b_to is None or a_from < b_to
     ends_after_b_starts = a_to is None or b_from is None or b_from < a_to
     return starts_before_b_ends and ends_after_b_starts
+
+
+def _over(version: MemoryVersion, now: datetime) -> bool:
+    """Whether a claim is told of the past only."""
+    return version.valid_to is not None and version.valid_to <= now
 
 
 def visible_to(head: MemoryHead, agent: str) -> bool:

@@ -28,7 +28,7 @@ from memory_service.app.drafts import TEMPORARY_KINDS, Draft
 from memory_service.app.fragmenting import WHOLE_WIDTH_MAX, width
 from memory_service.app.workspace import Workspace
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import STANDING_STATUSES, Kind, MemoryHead, Visibility
+from memory_service.domain.memory import STANDING_STATUSES, Kind, MemoryHead, Source, Visibility
 from memory_service.domain.records import Fragment
 from memory_service.domain.relations import Judgement, StatementRelation, judge, may_concern, read
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list
@@ -53,11 +53,23 @@ _NEWEST: Final = Requirement(Freshness.FULLY_CONSISTENT)
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """A judgement of a memory's text as it was in `content_version`.
+
+    `closeness` (about 0 to 1) is how near the statement is to it: the cosine where there is one, else shared words.
+    """
+
+    content_version: int
+    judgement: Judgement
+    closeness: float
+
+
+@dataclass(frozen=True, slots=True)
 class Nearby:
     """What was found of one statement before the lock: judgements of the texts as they were at `revision`."""
 
     revision: Revision = NO_REVISION
-    judged: Mapping[MemoryId, tuple[int, Judgement]] = field(default_factory=dict)
+    judged: Mapping[MemoryId, Judged] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +80,20 @@ class Kin:
         same: the one that says the same in other words; `wordings` are those it is searched by already.
         rivals: those that cannot hold beside it, with why.
         narrowed: those it adds detail to, or narrows; they stay.
+        corrected: the rival that the statement takes back ("no, I meant …"); `context` is what that is searched by,
+            since a correction seldom repeats what it is about.
     """
 
     same: MemoryHead | None = None
     wordings: Sequence[str] = ()
     rivals: Mapping[MemoryId, tuple[MemoryHead, Judgement]] = field(default_factory=dict)
     narrowed: Sequence[MemoryHead] = ()
+    corrected: MemoryId | None = None
+    context: Sequence[Fragment] = ()
 
 
+_SAME_TALK: Final = 0.2
+_TAKEN_BACK: Final = Judgement(StatementRelation.OPPOSITE, 0.6, "taken back by its wording")
 _CONTRADICTED: Final = Judgement(StatementRelation.OPPOSITE, 1.0, "contradicts what is confirmed here")
 NO_KIN: Final = Kin()
 
@@ -116,18 +134,36 @@ class Kinship:
 
     async def kin(self, workspace: Workspace, draft: Draft, nearby: Nearby) -> Kin:
         """The kin of a statement as things stand inside the lock."""
-        judged = {i: found for i, found in nearby.judged.items() if found[1].relation != StatementRelation.DIFFERENT}
+        corrects = takes_back(draft)
+        judged = {i: found for i, found in nearby.judged.items() if corrects or not _apart(found)}
         await self._load(workspace, judged)
         for head in await self._newer(workspace, nearby.revision):
             if not _comparable(head, draft):
                 continue
             cosine = await self._cosine(workspace, head, draft)
-            judged[head.id] = (head.current.content_version, _judged(head, draft, cosine))
+            judged[head.id] = _judged(head, draft, cosine, cosine or 0.0)
         kin = await _with_opponents(workspace, draft, _sorted(workspace, draft, judged))
+        if corrects:
+            kin = await self._correcting(workspace, draft, kin, judged)
         if kin.same is None:
             return kin
         pieces = await self._pieces(workspace, kin.same)
         return replace(kin, wordings=[piece.text for piece in pieces])
+
+    async def _correcting(
+        self, workspace: Workspace, draft: Draft, kin: Kin, judged: Mapping[MemoryId, Judged]
+    ) -> Kin:
+        """With what a correction takes back: a rival, or else the nearest of what it may concern."""
+        among = [i for i in judged if i in workspace.heads and workspace.heads[i].current.claim != draft.claim]
+        among = [i for i in kin.rivals if i in judged] or among
+        heads = [workspace.heads[i] for i in among if _may_be_meant(workspace.heads[i], draft)]
+        if not heads:
+            return kin
+        meant = max(heads, key=lambda head: (_nearness(head, draft, judged[head.id]), str(head.id)))
+        same = None if kin.same is not None and kin.same.id == meant.id else kin.same
+        rivals = {**kin.rivals, meant.id: kin.rivals.get(meant.id, (meant, _TAKEN_BACK))}
+        context = await self._pieces(workspace, meant)
+        return replace(kin, same=same, rivals=rivals, corrected=meant.id, context=context)
 
     async def _load(self, workspace: Workspace, ids: Iterable[MemoryId]) -> None:
         missing = [i for i in ids if i not in workspace.heads]
@@ -177,18 +213,20 @@ class _Search:
         mask = current_rows(snapshot, self.now) & ~snapshot.rows["turn"]
         rows = np.flatnonzero(mask)
         cosine = self._cosines(rows, draft)
-        chosen = dict.fromkeys(self._best(self._lexical(rows, draft)))
+        words, strong = self._lexical(rows, draft)
+        chosen = dict.fromkeys(self._best(words))
         if cosine is not None:
             chosen |= dict.fromkeys(self._best(cosine))
         slot = snapshot.strings.find(draft.slot) if draft.slot else -1
         if slot >= 0:
             chosen |= dict.fromkeys(np.flatnonzero(snapshot.rows["slot"][rows] == slot)[-_EACH_WAY:].tolist())
-        judged: dict[MemoryId, tuple[int, Judgement]] = {}
+        judged: dict[MemoryId, Judged] = {}
         for place in chosen:
             head = snapshot.head(int(rows[place]))
             if _comparable(head, draft):
                 near = None if cosine is None or cosine[place] == NO_VECTOR else float(cosine[place])
-                judged[head.id] = (head.current.content_version, _judged(head, draft, near))
+                shared = min(1.0, float(words[place]) / strong) if strong else 0.0
+                judged[head.id] = _judged(head, draft, near, max(near or 0.0, shared))
         return Nearby(snapshot.revision, judged)
 
     def _cosines(self, rows: Ints, draft: Draft) -> Floats | None:
@@ -197,9 +235,9 @@ class _Search:
             return None
         return dense_list(self.snapshot, rows, own)
 
-    def _lexical(self, rows: Ints, draft: Draft) -> Floats:
+    def _lexical(self, rows: Ints, draft: Draft) -> tuple[Floats, float]:
         terms = list(dict.fromkeys(term for piece in draft.terms for term in piece))
-        return lexical_list(self.snapshot, rows, terms, _FUSION)[0]
+        return lexical_list(self.snapshot, rows, terms, _FUSION)
 
     @staticmethod
     def _best(scores: Floats) -> list[int]:
@@ -209,14 +247,14 @@ class _Search:
 
 
 def settled_in(draft: Draft, kin: Kin) -> Draft:
-    """The draft as what it updates has it: "changed jobs today" is told as an event, but what changed is a standing
-    fact, and neither its kind nor its hold is for the day (E17).
+    """The draft as what it stands against has it: "changed jobs today" is told as an event, but what changed is a
+    standing fact, and neither its kind nor its hold is for the day (E17).
     """
     said = draft.statement
     if draft.kind not in (Kind.EVENT, Kind.CONTEXT) or said.kind is not None:
         return draft
-    for head, judgement in kin.rivals.values():
-        if judgement.relation is StatementRelation.UPDATE and head.current.kind not in TEMPORARY_KINDS:
+    for head, _ in kin.rivals.values():
+        if head.current.kind not in TEMPORARY_KINDS:
             return replace(draft, kind=head.current.kind, valid_to=said.valid_to, expires_at=said.expires_at)
     return draft
 
@@ -228,9 +266,33 @@ async def _with_opponents(workspace: Workspace, draft: Draft, kin: Kin) -> Kin:
     return replace(kin, rivals=against | dict(kin.rivals)) if against else kin
 
 
-def _judged(head: MemoryHead, draft: Draft, cosine: float | None) -> Judgement:
+def takes_back(draft: Draft) -> bool:
+    """Whether a statement corrects an earlier one, by its source or in so many words."""
+    if draft.source is Source.EXPLICIT_CORRECTION:
+        return not draft.structured
+    return draft.source is Source.EXPLICIT and "correction" in read(draft.text).signs
+
+
+def _apart(found: Judged) -> bool:
+    return found.judgement.relation is StatementRelation.DIFFERENT
+
+
+def _may_be_meant(head: MemoryHead, draft: Draft) -> bool:
+    """Whether a correction may be of this memory: one conversation, or something in common."""
+    same_talk = bool(draft.statement.session) and head.current.provenance.session == draft.statement.session
+    return same_talk or may_concern(read(head.current.text), read(draft.text))
+
+
+def _nearness(head: MemoryHead, draft: Draft, found: Judged) -> float:
+    """How likely a correction is of this memory: by likeness, more so in one conversation."""
+    same_talk = bool(draft.statement.session) and head.current.provenance.session == draft.statement.session
+    return found.closeness + _SAME_TALK * same_talk
+
+
+def _judged(head: MemoryHead, draft: Draft, cosine: float | None, closeness: float) -> Judged:
     same_slot = draft.structured and head.current.slot == draft.slot
-    return judge(read(head.current.text), read(draft.text), cosine=cosine, same_slot=same_slot)
+    judgement = judge(read(head.current.text), read(draft.text), cosine=cosine, same_slot=same_slot)
+    return Judged(head.current.content_version, judgement, closeness)
 
 
 def _comparable(head: MemoryHead, draft: Draft) -> bool:
@@ -242,13 +304,13 @@ def _comparable(head: MemoryHead, draft: Draft) -> bool:
     return private == (False, False) or (all(private) and version.provenance.agent == draft.statement.agent)
 
 
-def _sorted(workspace: Workspace, draft: Draft, judged: Mapping[MemoryId, tuple[int, Judgement]]) -> Kin:
+def _sorted(workspace: Workspace, draft: Draft, judged: Mapping[MemoryId, Judged]) -> Kin:
     same: list[tuple[float, MemoryHead]] = []
     rivals: dict[MemoryId, tuple[MemoryHead, Judgement]] = {}
     narrowed: list[MemoryHead] = []
-    for memory_id, (content_version, judgement) in judged.items():
-        head = workspace.heads.get(memory_id)
-        if head is None or head.current.content_version != content_version or not _comparable(head, draft):
+    for memory_id, found in judged.items():
+        head, judgement = workspace.heads.get(memory_id), found.judgement
+        if head is None or head.current.content_version != found.content_version or not _comparable(head, draft):
             continue
         if judgement.relation is StatementRelation.PARAPHRASE:
             same.append((judgement.certainty, head))
