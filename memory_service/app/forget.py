@@ -29,7 +29,7 @@ from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import MemoryHead, Status, Visibility
+from memory_service.domain.memory import MemoryHead, Relation, Status, Visibility
 from memory_service.domain.records import (
     JournalEvent,
     MemoryFilter,
@@ -224,6 +224,19 @@ class Forget:
         await workspace.load([head.current.slot for head in heads], [])
         workspace.adopt(heads)
 
+    async def _unsay(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> None:
+        """Stage that what took these memories' place is no longer found by their words (see `Kin.context`)."""
+        forgotten = {head.id: head for head in heads}
+        ids = list(forgotten)
+        for start in range(0, len(ids), _LOOKUP_MAX):
+            for link in await workspace.change.linked(ids[start : start + _LOOKUP_MAX], Relation.SUPERSEDES):
+                old = forgotten.get(link.to_id)
+                if old is None or link.from_id in forgotten:
+                    continue
+                versions = [old.current, *(await workspace.change.versions(old.id))]
+                for text in {v.text for v in versions} | set(await _wordings(workspace, old)):
+                    workspace.unsay(link.from_id, text)
+
     async def _forget(
         self,
         workspace: Workspace,
@@ -246,6 +259,7 @@ class Forget:
             workspace.tombstone_of_digest(TombstoneScope.MEMORY, stone.digest, by, stone.claims)
             for digest_of_claim in stone.claims:
                 workspace.tombstone_of_digest(TombstoneScope.CLAIM, digest_of_claim, by)
+        await self._unsay(workspace, heads)
         for head in heads:
             seen, unseen = await _claims(workspace, head, by)
             wordings = await _wordings(workspace, head)

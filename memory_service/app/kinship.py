@@ -28,7 +28,7 @@ from memory_service.app.drafts import TEMPORARY_KINDS, Draft
 from memory_service.app.fragmenting import WHOLE_WIDTH_MAX, width
 from memory_service.app.workspace import Workspace
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import STANDING_STATUSES, Kind, MemoryHead, Source, Visibility
+from memory_service.domain.memory import STANDING_STATUSES, Cardinality, Kind, MemoryHead, Source, Visibility
 from memory_service.domain.records import Fragment
 from memory_service.domain.relations import Judgement, StatementRelation, judge, may_concern, read
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list
@@ -38,6 +38,7 @@ from memory_service.domain.retrieval.filters import current_rows
 from memory_service.domain.retrieval.fusion import Fusion
 from memory_service.domain.retrieval.rows import is_turn
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
+from memory_service.domain.slots import render_assertion
 from memory_service.ports.clock import Clock
 from memory_service.ports.embedder import EmbeddingModel
 from memory_service.ports.snapshots import NO_REVISION, Freshness, Requirement, SnapshotSource
@@ -92,6 +93,7 @@ class Kin:
     context: Sequence[Fragment] = ()
 
 
+_BY_STRUCTURE: Final = Judgement(StatementRelation.DIFFERENT, 1.0, "one slot: the vocabulary decides")
 _SAME_TALK: Final = 0.2
 _TAKEN_BACK: Final = Judgement(StatementRelation.OPPOSITE, 0.6, "taken back by its wording")
 _CONTRADICTED: Final = Judgement(StatementRelation.OPPOSITE, 1.0, "contradicts what is confirmed here")
@@ -290,9 +292,24 @@ def _nearness(head: MemoryHead, draft: Draft, found: Judged) -> float:
 
 
 def _judged(head: MemoryHead, draft: Draft, cosine: float | None, closeness: float) -> Judged:
-    same_slot = draft.structured and head.current.slot == draft.slot
-    judgement = judge(read(head.current.text), read(draft.text), cosine=cosine, same_slot=same_slot)
-    return Judged(head.current.content_version, judgement, closeness)
+    """The judgement by wording, where structure does not decide.
+
+    Values of one slot are told apart by the vocabulary. Only where that does not say how many there may be, and of a
+    slot of many where both writers used their own words ("no longer allergic"), has the wording a say.
+    """
+    version = head.current
+    same_slot = draft.structured and version.slot == draft.slot
+    if same_slot and not draft.mapped and not (draft.cardinality is Cardinality.MANY and _worded(head, draft)):
+        return Judged(version.content_version, _BY_STRUCTURE, closeness)
+    same_slot = same_slot and draft.mapped
+    judgement = judge(read(version.text), read(draft.text), cosine=cosine, same_slot=same_slot)
+    return Judged(version.content_version, judgement, closeness)
+
+
+def _worded(head: MemoryHead, draft: Draft) -> bool:
+    """Whether both came in words of their own, not only as assertions."""
+    told = head.current.assertion
+    return bool(draft.statement.text) and (told is None or head.current.text != render_assertion(told))
 
 
 def _comparable(head: MemoryHead, draft: Draft) -> bool:

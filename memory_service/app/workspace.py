@@ -85,6 +85,7 @@ class Workspace:
     _changes: list[ChangeRecord] = field(default_factory=list)
     _retired_now: dict[DeviceId, Retirement] = field(default_factory=dict)
     retired: dict[DeviceId, Retirement] = field(default_factory=dict)
+    _unsaid: dict[tuple[MemoryId, str], None] = field(default_factory=dict)
     _wordings: list[Mapping[int, int]] | None = None
 
     @classmethod
@@ -331,6 +332,10 @@ class Workspace:
         self._new_tombstones.append(stone)
         self.tombstones.setdefault(stone.digest, []).append(stone)
 
+    def unsay(self, memory_id: MemoryId, text: str) -> None:
+        """Stage that a memory is no longer searched by a text that another one said."""
+        self._unsaid[memory_id, text] = None
+
     def stop_wording(self, text: str, by: Authorship) -> None:
         """Stage that what restates `text`, and is merely inferred, does not come back (B3)."""
         buckets = fingerprint(text, self.state.salt)
@@ -437,6 +442,7 @@ class Workspace:
             journal=tuple(self._journal),
             tombstones=tuple(self._new_tombstones),
             forgotten=tuple(self._forgotten),
+            unsaid=tuple((i, text) for i, text in self._unsaid if i not in self._forgotten),
             outcomes=tuple(self._outcomes),
             changes=tuple(self._changes),
             retired=dict(self._retired_now),

@@ -187,6 +187,8 @@ class PostgresOwnerChange:
         if touched:
             columns = _columns(len(sql_writing.USAGE_WRITTEN_COLUMNS), touched)
             _expect(await self._session.value(sql_writing.WRITE_USAGE, revision, *columns), len(touched))
+        if changeset.unsaid:
+            await self._session.run(sql_writing.UNSAY, *_columns(2, changeset.unsaid))
         forgotten = list(set(changeset.forgotten))
         if forgotten:
             _expect(await self._session.value(sql_writing.FORGET, forgotten, revision), len(forgotten))
@@ -236,9 +238,10 @@ def version_records(changeset: Changeset) -> list[tuple[object, ...]]:
 
 
 def touched_records(changeset: Changeset) -> list[tuple[object, ...]]:
-    """Usage of, and new fragments for, memories that get no new version in this change."""
+    """Usage of, and fragments new or gone of, memories that get no new version in this change."""
     versioned = {version.id for version in changeset.versions}
-    named = dict.fromkeys((*changeset.usage, *(fragment.memory_id for fragment in changeset.fragments)))
+    reworded = (*(fragment.memory_id for fragment in changeset.fragments), *(i for i, _ in changeset.unsaid))
+    named = dict.fromkeys((*changeset.usage, *reworded))
     return [
         (memory_id, *_usage_values(changeset.usage.get(memory_id)))
         for memory_id in named
