@@ -1,26 +1,24 @@
 """Fit the weights of `memory_service.domain.relations` and write them down.
 
-    python tools/fit_relations.py PAIRS... [--scenarios FILE]
+    PYTHONPATH=. python tools/fit_relations.py FILE...
 
-PAIRS are files of labelled pairs (`tests/evolution/pairs_own.jsonl` and files like it; a pair marked `holdout` is
-left out). From scenarios, the small talk between the facts is taken as pairs that have nothing to do with one
-another, which is what most pairs are that are judged at write time. Multinomial logistic regression with an L2
+FILEs hold labelled pairs (`tests/evolution/pairs_own.jsonl` and files like it; a pair marked `holdout` is left out)
+or scenarios, whose small talk gives pairs that have nothing to do with one another, which is what most pairs are
+that are judged at write time. Multinomial logistic regression with an L2
 penalty by full-batch Adam in NumPy: deterministic.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.adapters.embedders.use import load_use
+from memory_service.cli.relation_pairs import Pair, read_pairs
 from memory_service.domain.relations.features import compare
 from memory_service.domain.relations.reading import read
 from memory_service.domain.relations.relation import StatementRelation
@@ -31,32 +29,23 @@ TARGET = Path(__file__).parents[1] / "memory_service/domain/relations/_weights.p
 PENALTY = 0.01
 STEPS = 2_000
 SMALL_TALK_WEIGHT = 0.06
+SCENARIO_WEIGHT = 0.5
 BATCH = 32
 LABELS = [relation.value for relation in StatementRelation]
-SMALL_TALK_RE = re.compile(r"n\d+")
+PREFERRED = ("opposite", "update", "paraphrase", "different", "refinement")
+"""Of two relations a scenario allows the first is learned: what replaces goes before what stands beside."""
 
 
-def pairs_of(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The labelled pairs but the held-out ones, each with the weight 1."""
+def pairs_of(paths: Sequence[Path]) -> list[tuple[Pair, str, float]]:
+    """The pairs to learn from, each with its label and how much it counts; held-out ones are left out."""
     found = []
     for path in paths:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            pair = json.loads(line)
-            if pair.get("part") != "holdout":
-                found.append({**pair, "weight": 1.0})
-    return found
-
-
-def small_talk_of(path: Path) -> list[dict[str, Any]]:
-    """Every pair of writes of a scenario of which one at least is small talk."""
-    found = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        writes = [step for step in json.loads(line)["steps"] if step["op"] == "write"]
-        for at, later in enumerate(writes):
-            for earlier in writes[:at]:
-                if any(SMALL_TALK_RE.fullmatch(step["ref"]) for step in (earlier, later)):
-                    pair = {"a": earlier["text"], "b": later["text"], "label": "different"}
-                    found.append({**pair, "weight": SMALL_TALK_WEIGHT})
+        for pair in read_pairs(path):
+            label = next((one for one in PREFERRED if one in pair.wanted), "")
+            if pair.part == "holdout" or len(pair.wanted) > 2 or not label:
+                continue
+            weight = SMALL_TALK_WEIGHT if pair.small_talk else SCENARIO_WEIGHT if pair.family else 1.0
+            found.append((pair, label, weight))
     return found
 
 
@@ -80,15 +69,14 @@ def main() -> None:
     """Fit with and without the cosine, and write `_weights.py`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("pairs", nargs="+", type=Path)
-    parser.add_argument("--scenarios", type=Path)
     arguments = parser.parse_args()
-    pairs = pairs_of(arguments.pairs) + (small_talk_of(arguments.scenarios) if arguments.scenarios else [])
-    texts = sorted({pair[side] for pair in pairs for side in "ab"})
+    pairs = pairs_of(arguments.pairs)
+    texts = sorted({text for pair, _, _ in pairs for text in (pair.earlier, pair.later)})
     encoder = load_use()
     rows = np.vstack([encoder.encode(texts[at : at + BATCH]) for at in range(0, len(texts), BATCH)])
     vectors = dict(zip(texts, rows / np.linalg.norm(rows, axis=1, keepdims=True), strict=True))
-    labels = np.eye(len(LABELS))[[LABELS.index(pair["label"]) for pair in pairs]]
-    weights = np.array([pair["weight"] for pair in pairs])
+    labels = np.eye(len(LABELS))[[LABELS.index(label) for _, label, _ in pairs]]
+    weights = np.array([weight for _, _, weight in pairs])
     text = [
         '"""The weights of the features, fitted by `tools/fit_relations.py`: do not edit.',
         "",
@@ -100,11 +88,11 @@ def main() -> None:
     for name, with_cosine in (("WITH_COSINE", True), ("WITHOUT_COSINE", False)):
         rows_found = [
             compare(
-                read(pair["a"]),
-                read(pair["b"]),
-                float(vectors[pair["a"]] @ vectors[pair["b"]]) if with_cosine else None,
+                read(pair.earlier),
+                read(pair.later),
+                float(vectors[pair.earlier] @ vectors[pair.later]) if with_cosine else None,
             )
-            for pair in pairs
+            for pair, _, _ in pairs
         ]
         names = list(rows_found[0])
         table = np.array([[float(row[one]) for one in names] for row in rows_found])

@@ -45,8 +45,8 @@ CHANGE_RE: Final = re.compile(
 # Says in so many words that what was said before was wrong.
 CORRECTION_RE: Final = re.compile(
     r"\bcorrection\b|\b(?:i|we) (?:meant|misread|misspoke|got (?:it|that) wrong|was wrong|mistyped|misheard)\b|^misread\b|^no, "
-    r"|\bnot \S+ as i said\b|\bactually\b|\bmy mistake\b|\b(?:scratch|ignore) (?:that|my|what)\b|\bi said .{1,30}\bbut\b"
-    r"|说错|记错|写错|弄错|搞错|看错|听错|打错|更正|纠正|口误|笔误|^不是[,\uff0c]|我是说|刚才说的?不对|应该是",
+    r"|\bnot \S+ as i said\b|\bmy mistake\b|\b(?:scratch|ignore) (?:that|my|what)\b|\bi said .{1,30}\bbut\b"
+    r"|说错|记错|写错|弄错|搞错|看错|听错|打错|更正|纠正|口误|笔误|^不是[,\uff0c]|我是说|刚才说的?不对",
     _I,
 )
 

@@ -190,6 +190,10 @@ attend | absent miss missed
 healthy | ill sick
 remember | forget
 win | lose
+start | stop
+renew | cancel expire terminate
+stay | leave
+like | dread
 sunny | shady
 loud | quiet silent
 """
@@ -207,6 +211,7 @@ DENYING_CHINESE: Final = """
 大 | 小
 早 | 迟
 早睡 | 熬夜 晚睡 夜猫子
+早起 | 赖床 晚起
 长 | 短
 热 | 冷 凉
 干净 | 脏

@@ -56,12 +56,25 @@ def conflicting_numbers(earlier: Reading, later: Reading) -> bool:
 def other_person(earlier: Reading, later: Reading) -> bool:
     """Whether the two are about two persons: different kin, or the speaker and kin."""
     if earlier.people and later.people:
-        return earlier.people.isdisjoint(later.people)
+        leads = earlier.leads_with in earlier.people or later.leads_with in later.people
+        return leads and earlier.people.isdisjoint(later.people)
     if earlier.people:
         return earlier.leads_with in earlier.people and later.about_self and not earlier.about_self
     if later.people:
         return later.leads_with in later.people and earlier.about_self and not later.about_self
     return False
+
+
+def other_label(earlier: Reading, later: Reading) -> bool:
+    """Whether both open with a thing named by a number or a letter, and not the same: Route 9 and Route 6, 甲 and 乙."""
+    for mine, its in zip(earlier.order[:2], later.order[:2], strict=False):
+        if mine != its:
+            return _is_label(mine) and _is_label(its)
+    return False
+
+
+def _is_label(term: str) -> bool:
+    return term.isdigit() or term in "甲乙丙丁一二三四五六七八九" or (len(term) == 1 and term.isascii())
 
 
 def frame(earlier: Reading, later: Reading) -> float:
@@ -98,9 +111,21 @@ def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[s
     change = "change" in saying and "change" not in said
     all_none = ("none" in saying) != ("none" in said)
     in_frame = frame(earlier, later)
+    plain_mine = sum(w for term, w in mine.items() if term not in its and term not in earlier.measures)
+    plain_its = sum(w for term, w in its.items() if term not in mine and term not in later.measures)
+    corrects = "correction" in saying
     zh = 1.0 if later.language == "zh" else 0.0
     found: dict[str, float] = {
         "bias": 1.0,
+        "values_only_apart": values * max(0.0, 1 - min(plain_mine, plain_its)),
+        "plain_left_of_earlier": min(3.0, plain_mine) / 3,
+        "label_apart": other_label(earlier, later),
+        "change_covers": ("change" in saying) * common / weight_mine,
+        "change_loose": change * max(0.0, 0.5 - common / weight_mine),
+        "correction_values": corrects and values,
+        "correction_covers": corrects * common / weight_mine,
+        "moment_before": "moment" in said,
+        "changed_apart": ("change" in saying and "change" in said) * min(weight_mine - common, 2.0),
         "apart_alike": float(leads_apart and things) * grams,
         "change_apart": change * in_frame * leads_apart,
         "change_other_person": float(change and others),
@@ -152,6 +177,9 @@ def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[s
             "cosine_high": max(0.0, cosine - 0.65) * 5,
             "cosine_clash": max(0.0, cosine - 0.5) * 4 * denies_apart,
             "cosine_change": max(0.0, cosine - 0.3) * 3 * change,
+            "change_unlike": change * max(0.0, 0.4 - cosine) * 4,
+            "correction_like": corrects * max(0.0, cosine - 0.2) * 2,
+            "values_like": values * max(0.0, cosine - 0.5) * 3,
             "cosine_zh": (cosine - 0.5) * 2 * zh,
             "cosine_apart": max(0.0, cosine - 0.5) * 4 * leads_apart,
             "cosine_longer": max(0.0, cosine - 0.5) * max(0.0, log((len(later.key) + 1) / (len(earlier.key) + 1))),

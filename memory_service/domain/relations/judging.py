@@ -82,7 +82,7 @@ def _shares(found: Mapping[str, float], cosine: float | None, same_slot: bool) -
     table = WITHOUT_COSINE if cosine is None else WITH_COSINE
     sums = [0.0] * len(_ORDER)
     for name, value in found.items():
-        if value:
+        if value and name in table:
             for at, weight in enumerate(table[name]):
                 sums[at] += value * weight
     if same_slot:
@@ -94,11 +94,13 @@ def _shares(found: Mapping[str, float], cosine: float | None, same_slot: bool) -
 
 def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Iterable[tuple[StatementRelation, str]]:
     """What the two cannot be, whatever the sum says, each with the rule's name."""
-    if found["other_person"]:
+    if found["other_person"] and not found["correction"]:
         yield from ((_P, "other_person"), (_O, "other_person"))
         if found["frame"] > 0 or not found["change"]:
             yield _U, "other_person"
-    for name in ("denies_apart", "clash", "values", "names_apart", "change", "correction", "scope", "all_none"):
+    if found["only_left_later"] > 1 and found["left_of_earlier"] < 0.1:
+        yield _P, "adds"
+    for name in ("label_apart", "denies_apart", "clash", "values", "names_apart", "change", "correction", "scope", "all_none"):
         if found[name] > 0.3:
             yield _P, name
             break
@@ -140,7 +142,7 @@ def _reason(found: Mapping[str, float], cosine: float | None, relation: Statemen
     spoke = {
         name: value * (table[name][at] - sum(table[name]) / len(_ORDER))
         for name, value in found.items()
-        if value and name != "bias"
+        if value and name != "bias" and name in table
     }
     loudest = sorted(spoke, key=lambda name: (-spoke[name], name))[:_REASONS_MAX]
     return ",".join(name for name in loudest if spoke[name] > 0) or "on_balance"

@@ -36,6 +36,7 @@ class Reading:
         grams: pairs of characters of the bare text, for what no dictionary cuts alike.
         values: words of closed sets (weekday, colour, side), as (set, value).
         numbers: numbers with the kind of thing they count, as (kind, value).
+        measures: those of the words that are numbers, dates or values of closed sets.
         names: words that name: capitals inside a sentence, identifiers.
         people: kin and persons named by their role.
         leads_with: the person or the first content word the statement opens with.
@@ -52,6 +53,7 @@ class Reading:
     grams: frozenset[str]
     values: frozenset[tuple[int, str]]
     numbers: frozenset[tuple[str, float]]
+    measures: frozenset[str]
     names: frozenset[str]
     people: frozenset[str]
     leads_with: str
@@ -77,6 +79,7 @@ _OPTIONS: Final = AnalysisOptions(
     cjk_unigrams=False, cjk_bigrams=False, parts=False, english_stop=True, english_stem=False
 )
 
+_MEASURE_RE: Final = re.compile(r"\d+(?:st|nd|rd|th|am|pm|gb|k|%)?$|[零〇一二三四五六七八九十百千两半]+[年月日号点周岁块元个天位级楼]?$|[周号点月日年半岁]$")
 _MODAL_ZH_RE: Final = re.compile(
     "不可以|可以|不能够?|能够|不会|不用|不要|不必|不需要|不肯|不愿意?|不想|不是|不让|不准|不许|不到|不得|没有|从来不?|从不|绝不|一直|已经|现在|还是"
 )
@@ -145,7 +148,13 @@ _DENY_EN: Final = {stem_english(word): stem_english(first) for word, first in _D
 _DENY_ZH: Final = _denying(words.DENYING_CHINESE)[0]
 _KIN_EN: Final = _grouped(words.KIN_ENGLISH)
 _KIN_ZH: Final = _grouped(words.KIN_CHINESE)
-_KIN_ZH_RE: Final = re.compile("|".join(sorted(map(re.escape, _KIN_ZH), key=len, reverse=True)))
+# One character is kin only by itself: 慧敏姐 is a colleague.
+_KIN_ZH_RE: Final = re.compile(
+    "|".join(
+        word if len(word) > 1 else f"(?:(?<![{HAN}])|(?<=[我他她你的家])){word}"
+        for word in sorted(_KIN_ZH, key=len, reverse=True)
+    )
+)
 _VALUES: Final[dict[str, tuple[tuple[int, str], ...]]] = {}
 for _number, _line in enumerate(words.EXCLUSIVE.strip().splitlines()):
     for _value in _line.split():
@@ -177,6 +186,12 @@ _MONTHS: Final = {
     for name in names.split()
 }
 _MONTH_RE: Final = re.compile(rf"\b({'|'.join(_MONTHS)})\b(?<!\bmay(?= (?:not|be|i|we|you|park|touch|use)))")
+_MEASURE_TERMS: Final = (
+    frozenset(map(stem_english, (*ENGLISH_NUMBERS, *ENGLISH_ORDINALS, *_MONTHS)))
+    | frozenset(_SAME_ZH.get(word, word) for word in _VALUES)
+    | frozenset(stem_english(word) for word in _VALUES if word.isascii())
+    | frozenset(stem_english(word + "s") for word in _VALUES if word.endswith("day"))
+)
 
 
 def read(text: str) -> Reading:
@@ -213,6 +228,7 @@ def _read(text: str) -> Reading:
             denied.update(clause_terms)
     names = frozenset(found.lower() for found in _NAME_RE.findall(text))
     people = _people(folded)
+    measures = frozenset(term for term in order if term in _MEASURE_TERMS or _MEASURE_RE.match(term))
     bare = same_text_key(text)
     return Reading(
         key=bare,
@@ -224,7 +240,8 @@ def _read(text: str) -> Reading:
         grams=frozenset(bare[at : at + 2] for at in range(len(bare) - 1)),
         values=_values(folded),
         numbers=_numbers(folded),
-        names=names,
+        measures=measures,
+        names=names - measures,
         people=people,
         leads_with=_lead(folded, order),
         about_self=_about_self(folded),
