@@ -60,7 +60,9 @@ def read_pairs(path: Path) -> list[Pair]:
                 label = frozenset({str(item["label"])})
                 part = str(item.get("part", ""))
                 name = str(item["id"])
-                found.append(Pair(name, str(item["language"]), str(item["a"]), str(item["b"]), label, name, part=part))
+                found.append(
+                    Pair(name, str(item["language"]), str(item["a"]), str(item["b"]), label, name, part=part)
+                )
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"line {number} is neither a labelled pair nor a scenario: {error!r}") from error
     return found
@@ -104,7 +106,7 @@ def _wanted(
         top = set(ask["expect_top"])
         for first, second in combinations(sorted({*top, *ask["expect_in"]}, key=at.__getitem__), 2):
             relations = _ONE_CLAIM if {first, second} <= top else _SIDE_BY_SIDE
-            if family == "reversal_and_back":
+            if family in ("reversal_and_back", "explicit_correction", "as_of"):
                 # The value that came back stands again; that it replaces its own older statement does no harm.
                 relations = relations | {"update"}
             wanted.setdefault((first, second), relations)

@@ -13,32 +13,39 @@ _DAY: Final = (
 
 # It was so and is so no longer, or: it became so. Says that something changed.
 CHANGE_RE: Final = re.compile(
-    r"\b(?:no longer|any ?more|not any ?more|these days|nowadays|instead|by now|from now on|going forward)\b"
+    r"\b(?:no longer|any ?more|not any ?more|these days|nowadays|by now|from now on|going forward)\b"
     r"|\b(?:has|have|['\u2019]ve|['\u2019]s|had|was|were|been|got|been|be|just|finally|recently|officially)\s+(?:\w+ly\s+|just\s+"
-    r"|finally\s+|been\s+)?(?:moved?|switched|changed|swapped|replaced|gone|become|shifted|migrated|renamed|re-?opened"
-    r"|taken over|stopped|started|quit|left|joined|sold|bought|retired|resigned|promoted|cancelled|canceled|scrapped"
+    r"|finally\s+|been\s+)?(?:moved?|switched|changed|swapped|replaced|gone (?:from|to|off|up|down|back|over)|become|shifted|migrated|renamed|re-?opened"
+    r"|taken over|stopped|quit|left|joined|sold|bought|retired|resigned|promoted|cancelled|canceled|scrapped"
     r"|dropped|withdrawn|diverted|pushed|extended|shortened|raised|lowered|cut|split|merged|closed|split up|separated"
     r"|engaged|divorced|handed|posted|upgraded|downgraded|turned|grown|gone off|given up|converted|revoked|lifted)\b"
     r"|\b(?:moved|switched|changed|swapped|migrated|shifted|transferred|converted)\s+(?:\w+\s+){0,4}?(?:to|from|over|into"
     r"|in|out|off|back|round|around|away)\b"
-    r"|\b(?:gave up|given up|giving up|took up|taken up|took over|taken over|takes over|stepped down|handed (?:\w+ ){0,4}over"
+    r"|\b(?:gave up|given up|giving up|took over|taken over|takes over|stepped down|handed (?:\w+ ){0,4}over"
     r"|traded (?:\w+ ){0,3}in|grew out of|went off|gone off|done with|got rid of|moved out|moved in|moved away|moved on"
-    r"|signed up|dropped out|got (?:engaged|married|divorced)|broke up|split up|took (?:\w+ ){0,4}off|put (?:\w+ )?back"
+    r"|dropped out|got (?:engaged|married|divorced)|broke up|split up|took (?:\w+ ){0,4}off|put (?:\w+ )?back"
     r"|pushed (?:\w+ ){0,3}(?:back|to)|rolled (?:\w+ )?back|is back|are back|['\u2019]s back|back to|back in|back on"
     r"|mine again|again until|rejoined|resumed|reinstated)\b"
     r"|\b(?:quit|resigned|retired|renamed|replaced|sold|scrapped|reopened|abandoned|converted|withdrawn|torn out|torn down"
     r"|redesigned|cancelled|canceled)\b"
     rf"|\b(?:since|starting|beginning|effective|as of|from)\s+{_DAY}"
-    r"|\b(?:now)\b(?!\s+and then)"
     r"|\bnew\b.{0,30}\b(?:this (?:season|year|week|month|term)|it['\u2019]s)\b|\bgot a new\b|\bi['\u2019]ve been \w+ since\b"
-    r"|\bused to\b|\bgone from\b|\bwent from\b|\bstopped\s+\w+ing\b|\bstarted\s+\w+ing\b|\bstarted\s+(?:the\s+)?\w+\s+(?:grade|year)\b"
-    r"|\bfinally\b|\b(?:gone|sold|over)\s*,"
+    r"|\bused to\b|\bgone from\b|\bwent from\b|\bstopped\s+\w+ing\b|\bstarted\s+(?:the\s+)?\w+\s+(?:grade|year)\b"
+    r"|\b(?:gone|sold|over)\s*,"
     r"|改成|改为|改到|改用|改由|改回|改名|改[了在上打坐拉乘走吃喝住周]|换成|换到|换[了作上租]|换为|换完|转到|转为|转放|转给|转岗|转正|转[了投]|搬到|搬去|搬[了进出回家]|挪到|迁到|迁[至往入]"
     r"|移到|移交|移[至给]|升到|升为|升成|升[了级至五四三六]|降到|降为|降[了至]|调到|调[至往成去]|延到|延[长后期至]|推迟|提前[到了至]|拉长|缩短|放宽|收紧|涨[到了至价]|跌"
     r"|不再|不用.{0,6}了$|再也不|从(?:今天|明天|现在|本周|这周|下周|周[一二三四五六日]|[一二三四五六七八九十\d]+月|今年|本学期|这学期|上周|昨天|下个?月)[^,。\uff0c]{0,4}(?:起|开始|后)?"
-    r"|如今|眼下|现在(?!在)|目前已|以后(?:就|都|别|不|改|由)|今后|往后|恢复|重新|又回|回到|回归|取消|停了|停用|停掉|停办|撤了|撤[销掉]|拆了|卖了|卖掉|退了|退掉|退休"
-    r"|退[出伍]|离职|辞[职了]|跳槽|入职|接手|接任|接替|上任|卸任|戒了|戒掉|戒[烟酒]|断了|关了|倒闭|分手|离婚|结婚了|订婚|搬家|毕业了|开通|装上|终于|已经(?!在)|不[^,。\uff0c]{1,6}了(?:$|[,。\uff0c])"
-    r"|变了|变成|变为|没了|放弃|开始(?:戴|吃|学|用|上|做|喝|打|练)|作废|更新为|更名|如今|这阵子起|起改|把[^,。\uff0c]{1,8}(?:戒|卖|改|换|拴|搬|撤|停|退)",
+    r"|如今|目前已|以后(?:就|都|别|不|改|由)|今后|往后|恢复|重新|又回|回到|回归|取消|停了|停用|停掉|停办|撤了|撤[销掉]|拆了|卖了|卖掉|退了|退掉|退休"
+    r"|退[出伍]|离职|辞[职了]|跳槽|入职|接手|接任|接替|上任|卸任|戒了|戒掉|戒[烟酒]|断了|关了|倒闭|分手|离婚|结婚了|订婚|搬家|毕业了|不[^,。\uff0c]{1,6}了(?:$|[,。\uff0c])"
+    r"|变了|变成|变为|没了|放弃|作废|更新为|更名|如今|这阵子起|起改|把[^,。\uff0c]{1,8}(?:戒|卖|改|换|拴|搬|撤|停|退)",
+    _I,
+)
+
+# May say so: something new, or a present that a past stands against.
+HINT_RE: Final = re.compile(
+    r"\bnow\b(?!\s+and then)|\binstead\b|\bfinally\b|\bas of\b|\b(?:took|taken|taking) up\b|\bstarted\b|\bsigned up\b|\bnew\b|\bagain\b"
+    r"|\blately\b|\brecently\b|\bsince\b|\b(?:latest|last) (?:week|month|year|winter|summer|spring|autumn|test|exam|check)\b|\bout of order\b"
+    r"|现在|眼下|终于|已经|开始|开通|装上|上个?[周月]|今年|新[的买换来]|刚|最近|查出|又",
     _I,
 )
 
@@ -116,7 +123,7 @@ DENIAL_RE: Final = re.compile(
     r"|\b(?:frightens?|scares?|scared|afraid|terrifies|terrified|bothers?|mind|fears?|frightened|annoys?|upsets?)\b"
     r"|\b(?:have|has|had|['\u2019](?:ve|s)) (?:stopped|given up|quit)\b|\bleave \w+ out of\b|\bkeep(?:s)? clear of\b"
     r"|\brather not\b|\bin(?:to)? (?:a rash|hives)\b|\bskip\b|\bthe only \w+\b(?=[^,.]* (?:not|n['\u2019]t)\b)"
-    r"|受不了|受不住|吃不消|滴酒不沾|免了|过敏|见[了到]就(?:跑|躲|烦)|免谈|敬谢不敏|(?<=[一])碰[^,。]{0,8}就",
+    r"|^\s*无(?!论)|受不了|受不住|吃不消|滴酒不沾|免了|过敏|见[了到]就(?:跑|躲|烦)|免谈|敬谢不敏|(?<=[一])碰[^,。]{0,8}就",
     _I,
 )
 # What follows is set against what is said: "tea rather than coffee", 茶而不是咖啡.

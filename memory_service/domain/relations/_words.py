@@ -17,7 +17,7 @@ phone call ring telephone
 message text texting
 email mail
 kid child children
-start begin commence open
+start begin commence
 finish end
 big large
 small little tiny
@@ -37,6 +37,7 @@ meal food
 manager boss supervisor
 colleague coworker workmate
 everybody everyone all
+nobody noone
 somebody someone
 below beneath under underneath
 own have got possess
@@ -44,7 +45,6 @@ want need
 live reside
 drink sip
 like love enjoy adore prefer fond keen favourite favorite fan mad favour
-report hand
 steal stolen nick
 rent lease tenant
 pay paid payment
@@ -74,7 +74,6 @@ week weekly
 year yearly annual annually
 quarter quarterly
 fortnight fortnightly
-always invariably
 often frequently regularly
 report
 approve authorise authorize
@@ -190,6 +189,7 @@ attend | absent miss missed
 healthy | ill sick
 remember | forget
 win | lose
+everybody | nobody
 start | stop
 renew | cancel expire terminate
 stay | leave
@@ -341,3 +341,20 @@ KIN_CHINESE: Final = """
 室友
 朋友
 """
+
+# What a statement is about when its own words do not say so: lines of a life of which one value holds at a time.
+FIELDS: Final = (
+    r"\b(?:work(?:s|ing)? (?:at|for|in|as)|job|employer|hired|joined|resigned|i['\u2019]m a \w+(?:er|or|ist|ian|ant|ent)\b"
+    r"|quit my|left (?:the )?(?:company|firm)|promoted|career|employed)\b|上班|工作|任职|就职|跳槽|入职|离职|辞职|转行|转岗",
+    r"\b(?:lives?|living|moved (?:to|in|out|into)|reside|based in|new (?:flat|house|place|address)|address)\b|住在?|搬到|搬去|搬家|搬进|搬回|定居|租在|住址|地址",
+    r"\b(?:married|single|bachelor|engaged|divorced|separated|widowed|wife|husband|girlfriend|boyfriend|dating|broke up)\b"
+    r"|单身|已婚|未婚|结婚|离婚|订婚|分手|对象|男友|女友|男朋友|女朋友|领证",
+    r"\b(?:vegan|vegetarian|meat|pescatarian|keto|diet|steak|pork|beef|plant-based)\b|吃素|素食|全素|吃荤|吃肉|生酮|节食|肉|牛排|荤菜",
+    r"\b(?:pets?|cats?|dogs?|kitten|puppy|rabbit|hamster|parrot)\b|宠物|猫|狗|兔子|仓鼠|鹦鹉|犬|柯基|橘猫",
+    r"\b(?:phone number|number ends|mobile number|extension)\b|手机号|号码|尾号|分机|电话是",
+    r"\b(?:early riser|night owl|morning person|go to bed|get up|wake up|late riser|stay up|bedtime)\b|早睡|晚睡|熬夜|夜猫子|早起|上床|睡觉|赖床|起床",
+    r"\b(?:grade|school|university|college|year (?:one|two|three|four|five|six))\b|年级|小学|初中|高中|大学|幼儿园",
+    r"\b(?:commute|to work|drive to|cycle to|by (?:bus|tram|train|bike|car)|tram|metro|subway)\b|上班.{0,3}(?:坐|骑|开|走)|(?:坐|骑|开|乘|搭|走).{0,4}(?:上班|上学|去公司)|通勤",
+    r"\b(?:smok(?:e|es|ing)|cigarettes?)\b|抽烟|烟|戒烟",
+    r"\b(?:alcohol|drink(?:s|ing)? (?:wine|beer)|sober|teetotal)\b|喝酒|酒|沾",
+)

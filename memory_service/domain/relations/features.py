@@ -67,14 +67,11 @@ def other_person(earlier: Reading, later: Reading) -> bool:
 
 def other_label(earlier: Reading, later: Reading) -> bool:
     """Whether both open with a thing named by a number or a letter, and not the same: Route 9 and Route 6, 甲 and 乙."""
-    for mine, its in zip(earlier.order[:2], later.order[:2], strict=False):
-        if mine != its:
-            return _is_label(mine) and _is_label(its)
-    return False
-
-
-def _is_label(term: str) -> bool:
-    return term.isdigit() or term in "甲乙丙丁一二三四五六七八九" or (len(term) == 1 and term.isascii())
+    return any(
+        thing == its_thing and label != its_label
+        for thing, label in earlier.labels
+        for its_thing, its_label in later.labels
+    )
 
 
 def frame(earlier: Reading, later: Reading) -> float:
@@ -101,13 +98,14 @@ def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[s
     clashing = sum(w for term, w in shared.items() if (term in earlier.denied) != (term in later.denied))
     said, saying = earlier.signs, later.signs
     grams = len(earlier.grams & later.grams) * 2 / ((len(earlier.grams) + len(later.grams)) or 1)
-    others = other_person(earlier, later)
+    others = other_person(earlier, later) and "correction" not in later.signs
     values = conflicting_values(earlier, later)
     opens_alike = earlier.leads_with == later.leads_with
     leads_apart = not opens_alike and earlier.leads_with not in its and later.leads_with not in mine
     things = "self" not in (earlier.leads_with, later.leads_with)
     clash = clashing / common if common else 0.0
-    denies_apart = earlier.denies != later.denies
+    # What both name tells better than the first clauses whether one denies what the other says.
+    denies_apart = clash > 0.5 if common > NEAR_WEIGHT else earlier.denies != later.denies
     change = "change" in saying and "change" not in said
     all_none = ("none" in saying) != ("none" in said)
     in_frame = frame(earlier, later)
@@ -119,6 +117,17 @@ def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[s
         "bias": 1.0,
         "values_only_apart": values * max(0.0, 1 - min(plain_mine, plain_its)),
         "plain_left_of_earlier": min(3.0, plain_mine) / 3,
+        "hint": "hint" in saying and "hint" not in said,
+        "hint_covers": ("hint" in saying and "hint" not in said) * common / weight_mine,
+        "same_words": max(weight_mine - common, weight_its - common) < 0.4,
+        "same_words_clash": (max(weight_mine - common, weight_its - common) < 0.4) * max(clash, float(denies_apart)),
+        "same_field": bool(earlier.fields & later.fields),
+        "change_field": ("change" in saying) and bool(earlier.fields & later.fields),
+        "denies_left": denies_apart * min(weight_mine - common, weight_its - common, 2.0),
+        "left_behind_here": bool(later.left_behind & {value for _, value in earlier.numbers}),
+        "left_behind_elsewhere": bool(
+            later.left_behind and earlier.numbers and later.left_behind.isdisjoint(v for _, v in earlier.numbers)
+        ),
         "label_apart": other_label(earlier, later),
         "change_covers": ("change" in saying) * common / weight_mine,
         "change_loose": change * max(0.0, 0.5 - common / weight_mine),
@@ -145,6 +154,8 @@ def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[s
         "denies_apart": denies_apart,
         "clash_same_words": clash * common / weight_mine,
         "only_later_denies": later.denies and not earlier.denies,
+        "some_clash": clashing > 0.8,
+        "some_clash_opens_alike": clashing > 0.8 and earlier.leads_with == later.leads_with,
         "values": values,
         "values_frame": values * in_frame,
         "new_number": bool(later.numbers and not earlier.numbers),

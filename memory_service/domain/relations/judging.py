@@ -21,10 +21,15 @@ MERGE_CERTAINTY: Final = 0.6
 """Least certainty of a paraphrase."""
 REPLACE_CERTAINTY: Final = 0.5
 """Least certainty of an update or an opposite."""
+HINTED_CERTAINTY: Final = 0.6
+"""Least certainty of an update that only a hint ("now", 现在) speaks for."""
+NEARLY_ALIKE: Final = 0.5
 UNRELATED_COSINE: Final = 0.2
 """Cosine (of the model `use`) below which two statements have nothing to do with one another."""
 BRIDGE_COSINE: Final = 0.85
 """Cosine (of the model `use`) from which an English and a Chinese statement are one claim."""
+CORRECTION_SHIFT: Final = 3.5
+"""What the words of a correction ("I meant", 说错了) add to the weight of `update`."""
 SLOT_SHIFT: Final = 1.5
 """What a caller's word that both fill one slot takes from the weight of `different`."""
 
@@ -60,8 +65,12 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
         return Judgement(_D, 0.95, "nothing_in_common")
     shares = _shares(found, cosine, same_slot)
     barred = dict(_barred(earlier, later, found))
+    if _P in barred and (found["same_words"] or found["values_only_apart"] > NEARLY_ALIKE):
+        # Word for word the same but for what bars a paraphrase: what spoke for it speaks for a conflict.
+        left = sum(share for relation, share in shares.items() if relation not in barred)
+        shares = {relation: 0.0 if relation in barred else share / left for relation, share in shares.items()}
     for relation in sorted(shares, key=lambda one: (-shares[one], one)):
-        if relation in barred or shares[relation] < _least(relation, same_slot):
+        if relation in barred or shares[relation] < _least(relation, found, same_slot):
             continue
         if relation is _P and not _both_ways(earlier, later, cosine, same_slot):
             continue
@@ -69,9 +78,11 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
     return Judgement(_D, round(max(shares[_D], 0.3), 3), next(iter(barred.values()), "unsure"))
 
 
-def _least(relation: StatementRelation, same_slot: bool) -> float:
+def _least(relation: StatementRelation, found: Mapping[str, float], same_slot: bool) -> float:
     if relation is _P:
         return MERGE_CERTAINTY
+    if relation is _U and not (found["change"] or found["change_both"] or found["correction"]):
+        return HINTED_CERTAINTY
     if relation in (_O, _U):
         return REPLACE_CERTAINTY - 0.1 * same_slot
     return 0.0
@@ -85,6 +96,8 @@ def _shares(found: Mapping[str, float], cosine: float | None, same_slot: bool) -
         if value and name in table:
             for at, weight in enumerate(table[name]):
                 sums[at] += value * weight
+    if found["correction"]:
+        sums[_ORDER.index(_U)] += CORRECTION_SHIFT
     if same_slot:
         sums[_ORDER.index(_D)] -= SLOT_SHIFT
     top = max(sums)
@@ -98,15 +111,25 @@ def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Ite
         yield from ((_P, "other_person"), (_O, "other_person"))
         if found["frame"] > 0 or not found["change"]:
             yield _U, "other_person"
-    if found["only_left_later"] > 1 and found["left_of_earlier"] < 0.1:
+    if found["only_left_later"] > 0.85:
         yield _P, "adds"
-    for name in ("label_apart", "denies_apart", "clash", "values", "names_apart", "change", "correction", "scope", "all_none"):
+    if found["frame"] > 0.3 and found["left_both"] > 0.85:
+        yield _P, "another_word_in_one_frame"
+    if found["label_apart"] or (found["things_apart"] and found["frame"] >= 0.4):
+        yield from ((relation, "another_thing") for relation in (_P, _O, _U))
+    if found["left_behind_elsewhere"] or (found["moment_before"] and "change" not in earlier.signs):
+        yield from ((relation, "not_of_this") for relation in (_O, _U))
+    for name in ("denies_apart", "clash", "values", "names_apart", "change", "correction", "scope"):
         if found[name] > 0.3:
             yield _P, name
             break
     if ("scope" in earlier.signs) != ("scope" in later.signs) and not found["values"] and found["scope"]:
         yield _O, "scope"
-    if not (found["change"] or found["correction"] or found["change_both"]):
+    if not (
+        found["denies_apart"] or found["values"] or found["some_clash"] or found["all_none"] or found["same_field"]
+    ):
+        yield _O, "no_conflict"
+    if not (found["change"] or found["correction"] or found["change_both"] or found["hint"]):
         if not (found["denies_apart"] or found["values"]):
             yield _U, "no_sign_of_change"
 
@@ -115,7 +138,7 @@ def _unrelated(found: Mapping[str, float], cosine: float | None) -> bool:
     words = found["covers_earlier"] > 0 and found["covers_later"] > 0
     if cosine is None:
         return not words and not found["grams"] > NEAR_WEIGHT
-    return cosine < UNRELATED_COSINE and found["covers_earlier"] < NEAR_WEIGHT
+    return cosine < UNRELATED_COSINE and not found["change_field"] and found["covers_earlier"] < NEAR_WEIGHT
 
 
 def _both_ways(earlier: Reading, later: Reading, cosine: float | None, same_slot: bool) -> bool:

@@ -41,6 +41,9 @@ class Reading:
         people: kin and persons named by their role.
         leads_with: the person or the first content word the statement opens with.
         about_self: whether the speaker is the subject of a clause.
+        labels: things named by a number or a letter at the start, as (thing, label).
+        left_behind: numbers that are said to hold no more ("off 8080", "from ten to eleven").
+        fields: the lines of a life it is about (`words.FIELDS`).
         signs: names of the signs found, see `_SIGNS`.
     """
 
@@ -58,11 +61,15 @@ class Reading:
     people: frozenset[str]
     leads_with: str
     about_self: bool
+    labels: frozenset[tuple[str, str]]
+    left_behind: frozenset[float]
+    fields: frozenset[int]
     signs: frozenset[str]
 
 
 _SIGNS: Final = (
     ("change", signs.CHANGE_RE),
+    ("hint", signs.HINT_RE),
     ("correction", signs.CORRECTION_RE),
     ("scope", signs.SCOPE_RE),
     ("more", signs.MORE_RE),
@@ -79,11 +86,29 @@ _OPTIONS: Final = AnalysisOptions(
     cjk_unigrams=False, cjk_bigrams=False, parts=False, english_stop=True, english_stem=False
 )
 
-_MEASURE_RE: Final = re.compile(r"\d+(?:st|nd|rd|th|am|pm|gb|k|%)?$|[零〇一二三四五六七八九十百千两半]+[年月日号点周岁块元个天位级楼]?$|[周号点月日年半岁]$")
+_MEASURE_RE: Final = re.compile(
+    r"\d+(?:st|nd|rd|th|am|pm|gb|k|%)?$|[零〇一二三四五六七八九十百千两半]+[年月日号点周岁块元个天位级楼]?$|[周号点月日年半岁]$"
+)
 _MODAL_ZH_RE: Final = re.compile(
     "不可以|可以|不能够?|能够|不会|不用|不要|不必|不需要|不肯|不愿意?|不想|不是|不让|不准|不许|不到|不得|没有|从来不?|从不|绝不|一直|已经|现在|还是"
 )
+_NOT_DENIED_ZH: Final = frozenset(
+    "不错 不同 不久 不断 不仅 不但 不过 不管 不论 不只 没事 没关系 没问题 未来 未婚".split()
+)
 _VERBS_ZH: Final = frozenset("喝吃弹拉吹唱下打骑穿戴养学坐")
+_NAMED_RE: Final = re.compile(r"\b(?:is|are|was|am) (?:called|named)\b|'s name is\b|\bname's\b")
+_USED_TO_RE: Final = re.compile(r"\bused to\b")
+# "There is no day on which I do not": every day.
+_NOT_ONE_ZH_RE: Final = re.compile(r"没有?[一哪]([天个次回年月])([^不,。]{0,3})不")
+_FIELD_RES: Final = tuple(re.compile(pattern) for pattern in words.FIELDS)
+_LABEL_EN_RE: Final = re.compile(
+    r"^(?:(?:the|my|our)\s+)?([a-z]+)\s+(\d{1,6}|[b-hj-z]|a(?=\s+(?:has|is|needs|was|runs)))\b"
+)
+_LABEL_VERBS: Final = frozenset(
+    "is has at on by for in of to ends from about over under version port around after before only use".split()
+)
+_LABEL_ZH_RE: Final = re.compile(r"^(.{0,3}?)([甲乙丙丁]|[一二三四五六七八九十\d]+号?(?=[组班栋楼库机线队桌厅]))(.?)")
+_LEFT_BEHIND_RE: Final = re.compile(r"\b(?:off|from|not|no longer)\s+(?:port\s+)?([\d,]*\d|[a-z]+)|不是(\d+)|从(\d+)")
 _CLAUSE_RE: Final = re.compile(
     r"[,;:.!?\uff0c\uff1b\uff1a。\uff01\uff1f、\u2014]+(?=\s|$|[^\d\s])|\b(?:but|though|although|because|so|and|whereas|while)\b"
     r"|但是?|可是?|不过(?!敏)|所以|因为",
@@ -110,14 +135,14 @@ _GENERIC_EN: Final = frozenset(
         stem_english,
         "use take go get make put keep come thing way time lot bit day year week month know think say tell give "
         "show need want like find let set turn user good well much many really quite about new old now again back "
-        "still already people someone everyone anything something nothing everything never always ever every".split(),
+        "still already people someone everyone anything something nothing everything never always ever every formerly only even".split(),
     )
 )
 _GENERIC_ZH: Final = frozenset(
     "用 来 去 做 弄 给 有 是 会 要 能 可以 想 时候 东西 事 人 天 次 个 年 月 用户 现在 今天 里 好 一个 喜欢".split()
 )
 _ADDED_STOP_ZH: Final = frozenset(
-    "不 没 没有 别 得 才 再 最 更 就 只 所 该 此 每 一 两 请 您 咱 嘛 呗 哪 儿 点 时 那儿 这儿".split()
+    "不 没 没有 别 得 才 再 最 更 就 只 所 该 此 每 每逢 一 两 不了 一种 一只 一个 一款 一位 一台 一条 请 您 咱 嘛 呗 哪 儿 点 时 那儿 这儿".split()
 )
 
 
@@ -206,6 +231,9 @@ def read(text: str) -> Reading:
 def _read(text: str) -> Reading:
     folded = _SUBJECT_RE.sub(" i ", normalise(text)) if "user" in text or "User" in text else normalise(text)
     folded = folded.replace("用户", "我").replace("\u2019", "'").strip()
+    folded = _NAMED_RE.sub(" name ", folded)
+    folded = _USED_TO_RE.sub(" formerly ", folded)
+    folded = _NOT_ONE_ZH_RE.sub(r"每\1\2", folded)
     language = language_of(text)
     order: list[str] = []
     denied: set[str] = set()
@@ -245,6 +273,9 @@ def _read(text: str) -> Reading:
         people=people,
         leads_with=_lead(folded, order),
         about_self=_about_self(folded),
+        labels=_labels(folded),
+        left_behind=_left_behind(folded),
+        fields=frozenset(at for at, pattern in enumerate(_FIELD_RES) if pattern.search(folded)),
         signs=frozenset(name for name, pattern in _SIGNS if pattern.search(folded)),
     )
 
@@ -288,7 +319,9 @@ def _chinese(han: str) -> Iterator[str]:
     """The words of a run, without modal verbs, and with a verb parted from the object the dictionary has it with."""
     for run in _MODAL_ZH_RE.split(han):
         for word in cut_words(run):
-            if len(word) > 1 and word[0] in _VERBS_ZH and word not in _SAME_ZH and word not in _DENY_ZH:
+            if len(word) > 1 and word[0] in "不没未" and word not in _NOT_DENIED_ZH:
+                yield word[1:]
+            elif len(word) > 1 and word[0] in _VERBS_ZH and word not in _SAME_ZH and word not in _DENY_ZH:
                 yield word[0]
                 yield word[1:]
             else:
@@ -384,11 +417,31 @@ def _numbers(folded: str) -> frozenset[tuple[str, float]]:
             found.add(("nth" if match["suffix"] else _unit(match["unit"] or ""), float(digits)))
     for word in re.findall(r"[a-z]+(?:-[a-z]+)?", folded):
         if word in ENGLISH_NUMBERS and word not in ("a", "an", "one", "couple", "zero"):
-            found.add(("", float(ENGLISH_NUMBERS[word])))
+            scale = _SCALE_RE.search(folded[folded.index(word) + len(word) :])
+            found.add(("", float(ENGLISH_NUMBERS[word]) * (_SCALES[scale.group(1)] if scale else 1)))
         elif word in ENGLISH_ORDINALS and word != "second" and word != "first":
             found.add(("nth", float(ENGLISH_ORDINALS[word])))
     for match in _MONTH_RE.findall(folded):
         found.add(("month", float(_MONTHS[match])))
+    return frozenset(found)
+
+
+def _labels(folded: str) -> frozenset[tuple[str, str]]:
+    english = _LABEL_EN_RE.match(folded)
+    if english and english.group(1) not in _LABEL_VERBS:
+        return frozenset({(english.group(1), english.group(2))})
+    chinese = None if folded.isascii() else _LABEL_ZH_RE.match(folded)
+    return frozenset({(chinese.group(1) or chinese.group(3), chinese.group(2))}) if chinese else frozenset()
+
+
+def _left_behind(folded: str) -> frozenset[float]:
+    found: set[float] = set()
+    for match in _LEFT_BEHIND_RE.finditer(folded):
+        word = next(group for group in match.groups() if group).replace(",", "")
+        if word.isdecimal() and len(word) <= 15:
+            found.add(float(word))
+        elif word in ENGLISH_NUMBERS and word not in ("a", "an", "one"):
+            found.add(float(ENGLISH_NUMBERS[word]))
     return frozenset(found)
 
 
@@ -402,6 +455,10 @@ _UNITS: Final = {
     "o": "hour",
     "k": "thousand",
 }
+
+
+_SCALES: Final = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
+_SCALE_RE: Final = re.compile(rf"^\s+({'|'.join(_SCALES)})\b")
 
 
 def _unit(unit: str) -> str:
