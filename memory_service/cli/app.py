@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from memory_service.cli import demo, devices, doctor, evaluate, keys, load, memories, offline, service
+from memory_service.cli import demo, devices, doctor, evaluate, evaluate_pairs, keys, load, memories, offline, service
 
 app = typer.Typer(
     name="memory-service",
@@ -35,6 +35,7 @@ app.command("sync")(offline.sync)
 app.add_typer(offline.app, name="offline")
 app.command("load")(load.load)
 app.command("eval")(evaluate.evaluate_command)
+app.command("eval-pairs")(evaluate_pairs.eval_pairs)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("version")(service.version)

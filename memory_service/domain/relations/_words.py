@@ -351,7 +351,7 @@ FIELDS: Final = (
     r"|单身|已婚|未婚|结婚|离婚|订婚|分手|对象|男友|女友|男朋友|女朋友|领证",
     r"\b(?:vegan|vegetarian|meat|pescatarian|keto|diet|steak|pork|beef|plant-based)\b|吃素|素食|全素|吃荤|吃肉|生酮|节食|肉|牛排|荤菜",
     r"\b(?:pets?|cats?|dogs?|kitten|puppy|rabbit|hamster|parrot)\b|宠物|猫|狗|兔子|仓鼠|鹦鹉|犬|柯基|橘猫",
-    r"\b(?:phone number|number ends|mobile number|extension)\b|手机号|号码|尾号|分机|电话是",
+    r"\b(?:phone number|mobile number|extension)\b|手机号|号码|分机|电话是",
     r"\b(?:early riser|night owl|morning person|go to bed|get up|wake up|late riser|stay up|bedtime)\b|早睡|晚睡|熬夜|夜猫子|早起|上床|睡觉|赖床|起床",
     r"\b(?:grade|school|university|college|year (?:one|two|three|four|five|six))\b|年级|小学|初中|高中|大学|幼儿园",
     r"\b(?:commute|to work|drive to|cycle to|by (?:bus|tram|train|bike|car)|tram|metro|subway)\b|上班.{0,3}(?:坐|骑|开|走)|(?:坐|骑|开|乘|搭|走).{0,4}(?:上班|上学|去公司)|通勤",

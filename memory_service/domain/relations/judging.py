@@ -19,6 +19,8 @@ from memory_service.domain.relations.relation import Judgement, StatementRelatio
 
 MERGE_CERTAINTY: Final = 0.6
 """Least certainty of a paraphrase."""
+MERGE_CERTAINTY_BY_WORDS: Final = 0.75
+"""The same where no cosine confirms the words."""
 REPLACE_CERTAINTY: Final = 0.5
 """Least certainty of an update or an opposite."""
 HINTED_CERTAINTY: Final = 0.6
@@ -64,6 +66,8 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
     if not same_slot and _unrelated(found, cosine):
         return Judgement(_D, 0.95, "nothing_in_common")
     shares = _shares(found, cosine, same_slot)
+    if same_slot and found["more"] and not (found["change"] or found["correction"]):
+        return Judgement(_D, 0.7, "one_more_value")
     barred = dict(_barred(earlier, later, found))
     if _P in barred and (found["same_words"] or found["values_only_apart"] > NEARLY_ALIKE):
         # Word for word the same but for what bars a paraphrase: what spoke for it speaks for a conflict.
@@ -80,7 +84,7 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
 
 def _least(relation: StatementRelation, found: Mapping[str, float], same_slot: bool) -> float:
     if relation is _P:
-        return MERGE_CERTAINTY
+        return MERGE_CERTAINTY if "cosine" in found else MERGE_CERTAINTY_BY_WORDS
     if relation is _U and not (found["change"] or found["change_both"] or found["correction"]):
         return HINTED_CERTAINTY
     if relation in (_O, _U):
@@ -146,7 +150,7 @@ def _both_ways(earlier: Reading, later: Reading, cosine: float | None, same_slot
     found = compare(later, earlier, cosine)
     if any(relation is _P for relation, _ in _barred(later, earlier, found)):
         return False
-    return _shares(found, cosine, same_slot)[_P] >= MERGE_CERTAINTY
+    return _shares(found, cosine, same_slot)[_P] >= _least(_P, found, same_slot)
 
 
 def _across_languages(earlier: Reading, later: Reading, cosine: float | None) -> Judgement:

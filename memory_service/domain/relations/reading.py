@@ -96,6 +96,9 @@ _NOT_DENIED_ZH: Final = frozenset(
     "不错 不同 不久 不断 不仅 不但 不过 不管 不论 不只 没事 没关系 没问题 未来 未婚".split()
 )
 _VERBS_ZH: Final = frozenset("喝吃弹拉吹唱下打骑穿戴养学坐")
+_HARMLESS_RE: Final = re.compile(
+    r"\b(?:with )?no (?:trouble|problems?|bother|harm|exceptions?|extensions?)\b|\bnot? at all bad\b"
+)
 _NAMED_RE: Final = re.compile(r"\b(?:is|are|was|am) (?:called|named)\b|'s name is\b|\bname's\b")
 _USED_TO_RE: Final = re.compile(r"\bused to\b")
 # "There is no day on which I do not": every day.
@@ -231,6 +234,7 @@ def read(text: str) -> Reading:
 def _read(text: str) -> Reading:
     folded = _SUBJECT_RE.sub(" i ", normalise(text)) if "user" in text or "User" in text else normalise(text)
     folded = folded.replace("用户", "我").replace("\u2019", "'").strip()
+    folded = _HARMLESS_RE.sub(" fine ", folded)
     folded = _NAMED_RE.sub(" name ", folded)
     folded = _USED_TO_RE.sub(" formerly ", folded)
     folded = _NOT_ONE_ZH_RE.sub(r"每\1\2", folded)
