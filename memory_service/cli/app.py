@@ -10,12 +10,14 @@ from memory_service.cli import (
     doctor,
     evaluate,
     evaluate_evolution,
+    evaluate_pairs,
     keys,
     load,
     memories,
     offline,
     service,
 )
+
 
 app = typer.Typer(
     name="memory-service",
@@ -47,6 +49,7 @@ app.add_typer(offline.app, name="offline")
 app.command("load")(load.load)
 app.command("eval")(evaluate.evaluate_command)
 app.command("eval-evolution")(evaluate_evolution.eval_evolution)
+app.command("eval-pairs")(evaluate_pairs.eval_pairs)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("version")(service.version)
