@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _CALL_SECONDS_MAX: Final = 30.0
 
-LAST_WRITE_WINS_COSINE: Final = 0.6
+LAST_WRITE_WINS_COSINE: Final = 0.4
 """From this cosine on the second control takes a new statement for another value of an old one; the default model's
 cosine at which the control did best on the open set, so that it is as good a control as it can be."""
 
@@ -173,9 +173,10 @@ class ControlPlayer:
     """A store that knows nothing of change, behind the same retrieval: same model, same ranking.
 
     Append-only (`replaces` False): every write stays current for ever, as plain text. Last write wins: a new write
-    takes the place of the most similar earlier one from `LAST_WRITE_WINS_COSINE` on, or with `use_slots` of whatever
-    was said of its slot (subject and predicate). In both, forgetting a ref deletes it, nothing expires, nothing is
-    contested, and a question about the past gets the same answer as one about the present.
+    takes the place of the most similar earlier one from `LAST_WRITE_WINS_COSINE` on; with `use_slots` that of
+    whatever was said of its slot (subject and predicate), and of nothing when it has none. In both, forgetting a ref
+    deletes it, nothing expires, nothing is contested, and a question about the past gets the same answer as one
+    about the present.
     """
 
     machine: TimeMachine
@@ -207,8 +208,8 @@ class ControlPlayer:
 
     async def _make_way(self, user: str, new: _Kept) -> None:
         old = self._kept[user]
-        if self.use_slots and new.slot is not None and any(one.slot == new.slot for one in old):
-            gone = [one for one in old if one.slot == new.slot]
+        if self.use_slots:
+            gone = [one for one in old if new.slot is not None and one.slot == new.slot]
         else:
             likest = max(old, key=new.likeness, default=None)
             gone = [likest] if likest is not None and new.likeness(likest) >= self.cosine_min else []
