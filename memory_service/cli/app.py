@@ -15,6 +15,7 @@ from memory_service.cli import (
     memories,
     offline,
     service,
+    simulate,
 )
 
 app = typer.Typer(
@@ -47,6 +48,7 @@ app.add_typer(offline.app, name="offline")
 app.command("load")(load.load)
 app.command("eval")(evaluate.evaluate_command)
 app.command("eval-evolution")(evaluate_evolution.eval_evolution)
+app.command("simulate")(simulate.simulate_command)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("version")(service.version)
