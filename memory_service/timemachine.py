@@ -7,10 +7,9 @@ schedule, a `Journey` runs the upkeep of everyone on board, day by day.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Final
 
 import grpc
@@ -31,17 +30,10 @@ from memory_service.transport.identity import make_key
 from memory_service.transport.interceptors.calls import CallInterceptor
 from memory_service.wiring import Application, build_application, make_embedder
 
-__all__ = ["DAY", "Journey", "Store", "TimeMachine", "opened", "time_machine"]
+__all__ = ["DAY", "Journey", "TimeMachine", "opened", "time_machine"]
 
 DAY: Final = timedelta(days=1)
 _UPKEEP_GAP_MIN: Final = timedelta(hours=1)
-
-
-class Store(StrEnum):
-    """Which backend holds the memories."""
-
-    MEMORY = "memory"
-    POSTGRES = "postgres"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,60 +58,64 @@ class TimeMachine:
         """Make it `to`, and do nothing else; a time that is past already moves nothing."""
         self.clock.advance(max(to - self.clock.now(), timedelta()))
 
-    async def keep_up(self, users: Iterable[str]) -> int:
-        """Write down what was used, and run every upkeep step for these users; how many memories that changed."""
+    async def keep_up(self, user: str, steps: Iterable[str]) -> int:
+        """Write down what was used, and run these upkeep steps for a user; how many memories that changed."""
+        names = tuple(steps)
         await self.application.accesses.flush()
-        changed = 0
-        for user in users:
-            changed += sum((await self.application.upkeep.run(self.owner(user))).values())
-        return changed
+        if not names:
+            return 0
+        return sum((await self.application.upkeep.run(self.owner(user), *names)).values())
 
 
 class Journey:
     """Moves through time and keeps up the memories of everyone on board, as the schedule of jobs would.
 
-    Everyone's once in every `every`, and those of whoever acts next when theirs were last kept up an hour ago or
-    more.
+    At each `every` (a day) everyone's steps that are due by their own interval run; before somebody acts, all steps
+    of theirs, unless theirs ran less than an hour ago.
     """
 
     def __init__(self, machine: TimeMachine, every: timedelta = DAY) -> None:
         self._machine = machine
         self._every = every
         self._next = machine.clock.now() + every
-        self._kept: dict[str, datetime] = {}
+        self._ran: dict[str, dict[str, datetime]] = {}
+        self._intervals = {step.name: step.every for step in machine.application.upkeep.steps}
 
     def leave(self, user: str) -> None:
         """Keep up this user's memories no more."""
-        self._kept.pop(user, None)
+        self._ran.pop(user, None)
 
     async def to(self, at: datetime, user: str) -> int:
         """Be at `at`, where `user` is about to act; how many memories upkeep changed on the way."""
         machine, changed = self._machine, 0
         while self._next < at:
             machine.move(self._next)
-            changed += await machine.keep_up(self._kept)
-            self._kept = dict.fromkeys(self._kept, self._next)
+            for other, ran in self._ran.items():
+                changed += await self._run(other, [n for n, i in self._intervals.items() if self._next - ran[n] >= i])
             self._next += self._every
         machine.move(at)
-        last = self._kept.setdefault(user, at)
-        if at - last >= _UPKEEP_GAP_MIN:
-            changed += await machine.keep_up([user])
-            self._kept[user] = at
-        return changed
+        ran = self._ran.setdefault(user, dict.fromkeys(self._intervals, at))
+        return changed + await self._run(user, [name for name in ran if at - ran[name] >= _UPKEEP_GAP_MIN])
+
+    async def _run(self, user: str, names: Sequence[str]) -> int:
+        self._ran[user].update(dict.fromkeys(names, self._machine.clock.now()))
+        return await self._machine.keep_up(user, names)
 
 
 @contextlib.asynccontextmanager
 async def time_machine(
     start: datetime,
-    store: Store = Store.POSTGRES,
     settings: Settings | None = None,
     embedder: Embedder | None = None,
+    *,
+    in_memory: bool = False,
 ) -> AsyncIterator[TimeMachine]:
     """A service of one's own at `start`, on databases that are gone afterwards.
 
     Args:
         settings: what the service is to be like; addresses and databases in it are not used.
         embedder: shared with others and left open; the one of the settings when None.
+        in_memory: without databases, in this process's memory.
 
     Raises:
         Unavailable: when the databases do not come up, or the embedding model is not installed.
@@ -127,7 +123,7 @@ async def time_machine(
     settings = settings or Settings()
     async with contextlib.AsyncExitStack() as stack:
         database_url = redis_url = ""
-        if store is Store.POSTGRES:
+        if not in_memory:
             running = await stack.enter_async_context(TemporaryStack())
             database_url, redis_url = running.database_url, running.redis_url
             await migrate(database_url)

@@ -16,8 +16,8 @@ from memory_service.cli import (
     memories,
     offline,
     service,
+    simulate,
 )
-
 
 app = typer.Typer(
     name="memory-service",
@@ -50,6 +50,7 @@ app.command("load")(load.load)
 app.command("eval")(evaluate.evaluate_command)
 app.command("eval-evolution")(evaluate_evolution.eval_evolution)
 app.command("eval-pairs")(evaluate_pairs.eval_pairs)
+app.command("simulate")(simulate.simulate_command)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("version")(service.version)

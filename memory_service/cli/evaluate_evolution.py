@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +15,7 @@ from memory_service.cli.common import Exit, console, errors_shown, fail, print_j
 from memory_service.cli.dataset import DatasetError
 from memory_service.cli.evolution import (
     EXPECTATIONS,
+    Ask,
     Forgetting,
     Scenario,
     Verdict,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from memory_service.cli.evolution_players import Player
     from memory_service.ports.embedder import Embedder
-    from memory_service.timemachine import Journey, Store, TimeMachine
+    from memory_service.timemachine import Journey, TimeMachine
 
 SERVICE, APPEND_ONLY, LAST_WRITE_WINS = "service", "append_only", "last_write_wins"
 Progressed = Callable[[str], None]
@@ -60,28 +61,37 @@ async def play(
     Without a `journey` time only passes: nothing is kept up. Verdicts come in the order of the scenarios.
     """
     verdicts: dict[tuple[int, int], Verdict] = {}
+    async for number, place in on_one_line(scenarios, machine, journey):
+        scenario = scenarios[number]
+        user, step = scenario.id, scenario.steps[place]
+        if isinstance(step, Write):
+            await player.write(user, step)
+        elif isinstance(step, Forgetting):
+            await player.forget(user, step)
+        elif isinstance(step, Ask):
+            verdicts[number, place] = judge(scenario, step, await player.ask(user, step))
+        progressed()
+    return [verdicts[key] for key in sorted(verdicts)]
+
+
+async def on_one_line(
+    scenarios: Sequence[Scenario], machine: TimeMachine, journey: Journey | None
+) -> AsyncIterator[tuple[int, int]]:
+    """Every step as (scenario, step) numbers in the order of time, with the machine's clock there already."""
     line = sorted(
         (step.at, number, place)
         for number, scenario in enumerate(scenarios)
         for place, step in enumerate(scenario.steps)
     )
     for at, number, place in line:
-        scenario = scenarios[number]
-        user, step = scenario.id, scenario.steps[place]
+        user = scenarios[number].id
         if journey is None:
             machine.move(at)
         else:
             await journey.to(at, user)
-        if isinstance(step, Write):
-            await player.write(user, step)
-        elif isinstance(step, Forgetting):
-            await player.forget(user, step)
-        else:
-            verdicts[number, place] = judge(scenario, step, await player.ask(user, step))
-        if journey is not None and place == len(scenario.steps) - 1:
+        yield number, place
+        if journey is not None and place == len(scenarios[number].steps) - 1:
             journey.leave(user)
-        progressed()
-    return [verdicts[key] for key in sorted(verdicts)]
 
 
 async def evaluate_evolution(
@@ -89,14 +99,14 @@ async def evaluate_evolution(
     *,
     use_slots: bool = False,
     controls: bool = True,
-    store: Store | None = None,
+    in_memory: bool = False,
     embedder: Embedder | None = None,
     progressed: Progressed = lambda _: None,
 ) -> Outcome:
     """Play the scenarios against a service of its own, and against the controls.
 
     Args:
-        store: which backend holds the service's memories; PostgreSQL when None. The controls' are in memory.
+        in_memory: hold the service's memories in this process instead of PostgreSQL, as those of the controls are.
         embedder: shared by all and left open; the one of the environment's settings when None.
         progressed: told who has done one more step.
     """
@@ -104,7 +114,7 @@ async def evaluate_evolution(
     from memory_service.client import AsyncMemoryClient
     from memory_service.config import Settings
     from memory_service.domain.vocabulary import UnknownPredicates
-    from memory_service.timemachine import Journey, Store, time_machine
+    from memory_service.timemachine import Journey, time_machine
     from memory_service.wiring import make_embedder
 
     outcome = Outcome()
@@ -118,15 +128,19 @@ async def evaluate_evolution(
             embedder = make_embedder(settings)
             shared.push_async_callback(embedder.close)
         async with (
-            time_machine(start, store or Store.POSTGRES, settings, embedder) as machine,
+            time_machine(start, settings, embedder, in_memory=in_memory) as machine,
             AsyncMemoryClient(machine.target, machine.key) as client,
         ):
             outcome.verdicts[SERVICE] = await play(
-                scenarios, ServicePlayer(client, use_slots), machine, Journey(machine), partial(progressed, SERVICE)
+                scenarios,
+                ServicePlayer(client, use_slots, machine.clock.now),
+                machine,
+                Journey(machine),
+                partial(progressed, SERVICE),
             )
         for name in (APPEND_ONLY, LAST_WRITE_WINS) if controls else ():
             async with (
-                time_machine(start, Store.MEMORY, settings, embedder) as machine,
+                time_machine(start, settings, embedder, in_memory=True) as machine,
                 AsyncMemoryClient(machine.target, machine.key) as client,
             ):
                 control = ControlPlayer(machine, client, name == LAST_WRITE_WINS, use_slots)

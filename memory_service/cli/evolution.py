@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Final
 
 from memory_service.cli.dataset import DatasetError
@@ -63,17 +64,25 @@ class Ask:
     note: str = ""
 
 
-Step = Write | Forgetting | Ask
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Nothing happens: a moment at which a simulation looks at what is remembered."""
+
+    at: datetime
+
+
+Step = Write | Forgetting | Ask | Look
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One user's story."""
+    """One user's story; `title` says for people what it is about."""
 
     id: str
     language: str
     family: str
     steps: tuple[Step, ...]
+    title: str = ""
 
     @property
     def slotted(self) -> bool:
@@ -98,6 +107,29 @@ class Shown:
     text: str = ""
     score: float = 0.0
     note: str = ""
+
+
+class State(StrEnum):
+    """Where a memory stands in its life, in one word."""
+
+    REMEMBERED = "remembered"
+    CANDIDATE = "candidate"
+    CONTESTED = "contested"
+    SUPERSEDED = "superseded"
+    RETRACTED = "retracted"
+    YIELDED = "yielded"
+    EXPIRED = "expired"
+    ARCHIVED = "archived"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One memory that somebody keeps: its id, what it stands for, its state and its text."""
+
+    id: str
+    refs: frozenset[str]
+    state: State
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

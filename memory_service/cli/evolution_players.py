@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol
@@ -14,10 +14,29 @@ from numpy.typing import NDArray
 
 from memory_service.app.commands import ChangeMeta, Statement
 from memory_service.app.workspace import Workspace
-from memory_service.cli.evolution import ANSWERS_MAX, Ask, Forgetting, RefsOfMemory, Shown, Write
-from memory_service.client import Dot, Effect, Memory, NotFound, RecalledMemory, Relation, Status
+from memory_service.cli.evolution import (
+    ANSWERS_MAX,
+    Ask,
+    Forgetting,
+    Held,
+    RefsOfMemory,
+    Shown,
+    State,
+    Write,
+)
+from memory_service.client import (
+    Dot,
+    Effect,
+    Memory,
+    MemoryFilter,
+    NotFound,
+    RecalledMemory,
+    Relation,
+    Status,
+    Tier,
+)
+from memory_service.domain import memory as stored
 from memory_service.domain.ids import MemoryId
-from memory_service.domain.memory import Kind, Tier
 
 if TYPE_CHECKING:
     from memory_service.client import AsyncMemoryClient
@@ -25,8 +44,9 @@ if TYPE_CHECKING:
     from memory_service.timemachine import TimeMachine
 
 _CALL_SECONDS_MAX: Final = 30.0
+_PAGE: Final = 500
 
-LAST_WRITE_WINS_COSINE: Final = 0.6
+LAST_WRITE_WINS_COSINE: Final = 0.4
 """From this cosine on the second control takes a new statement for another value of an old one; the default model's
 cosine at which the control did best on the open set, so that it is as good a control as it can be."""
 
@@ -34,8 +54,8 @@ cosine at which the control did best on the open set, so that it is as good a co
 class Player(Protocol):
     """Takes one scenario's steps as they come, `user` being whose they are."""
 
-    async def write(self, user: str, step: Write) -> None:
-        """Remember what is said."""
+    async def write(self, user: str, step: Write) -> str:
+        """Remember what is said; a word for what became of it."""
         ...
 
     async def forget(self, user: str, step: Forgetting) -> None:
@@ -44,6 +64,10 @@ class Player(Protocol):
 
     async def ask(self, user: str, step: Ask) -> list[Shown]:
         """Answer, best first."""
+        ...
+
+    async def held(self, user: str) -> list[Held] | None:
+        """Everything that is kept of this user, of whatever state; None for who keeps nothing at all."""
         ...
 
 
@@ -57,10 +81,11 @@ class ServicePlayer:
 
     client: AsyncMemoryClient
     use_slots: bool
+    now: Callable[[], datetime]
     _refs: defaultdict[str, RefsOfMemory] = field(default_factory=lambda: defaultdict(RefsOfMemory))
     _memory_of: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    async def write(self, user: str, step: Write) -> None:
+    async def write(self, user: str, step: Write) -> str:
         """Write, and note what the ref became."""
         fields: MemoryFields = {
             "source": step.source,
@@ -74,10 +99,11 @@ class ServicePlayer:
             step.text, user=user, dot=Dot(step.device), timeout_seconds=_CALL_SECONDS_MAX, **fields
         )
         if result.memory is None:
-            return
+            return result.effect.value
         replaces = result.effect is Effect.UPDATED
         self._refs[result.memory.id].note(step.ref, result.memory.version, replaces=replaces)
         self._memory_of[user, step.ref] = result.memory.id
+        return result.effect.value
 
     async def forget(self, user: str, step: Forgetting) -> None:
         """Forget the memory that the ref became, and what that was merged into."""
@@ -110,6 +136,22 @@ class ServicePlayer:
             )
             for found in result
         ]
+
+    async def held(self, user: str) -> list[Held]:
+        """Every memory of the user, oldest first."""
+        everything = MemoryFilter(statuses=[status for status in Status if status is not Status.UNKNOWN])
+        now, memories, token = self.now(), list[Memory](), ""
+        while True:
+            page = await self.client.list_page(
+                where=everything, page_size=_PAGE, page_token=token, user=user, timeout_seconds=_CALL_SECONDS_MAX
+            )
+            memories += page.memories
+            token = page.next_page_token
+            if not token:
+                break
+        # What the service made of others is known by its links alone; asking for every memory's would take long.
+        refs = [self._refs[m.id].at(m.version) or await self._stands_for(user, m) for m in memories]
+        return [Held(m.id, what, state_of(m, now), m.text) for m, what in zip(memories, refs, strict=True)]
 
     async def _stands_for(self, user: str, memory: Memory) -> frozenset[str]:
         """Every ref it absorbed: restatements of it, and what was merged into it."""
@@ -154,6 +196,17 @@ def is_past(memory: Memory, as_of: datetime | None, now: datetime) -> bool:
     return memory.status is Status.SUPERSEDED or (memory.expires_at is not None and memory.expires_at <= now)
 
 
+def state_of(memory: Memory, now: datetime) -> State:
+    """One word for where a memory stands in its life."""
+    if memory.status is not Status.ACTIVE:
+        return State(memory.status.value)
+    if memory.tier is Tier.ARCHIVE:
+        return State.ARCHIVED
+    if memory.expires_at is not None and memory.expires_at <= now:
+        return State.EXPIRED
+    return State.CANDIDATE if memory.tier is Tier.CANDIDATE else State.REMEMBERED
+
+
 def _note(found: RecalledMemory) -> str:
     memory, score = found.memory, found.breakdown
     validity = "".join(
@@ -173,9 +226,10 @@ class ControlPlayer:
     """A store that knows nothing of change, behind the same retrieval: same model, same ranking.
 
     Append-only (`replaces` False): every write stays current for ever, as plain text. Last write wins: a new write
-    takes the place of the most similar earlier one from `LAST_WRITE_WINS_COSINE` on, or with `use_slots` of whatever
-    was said of its slot (subject and predicate). In both, forgetting a ref deletes it, nothing expires, nothing is
-    contested, and a question about the past gets the same answer as one about the present.
+    takes the place of the most similar earlier one from `LAST_WRITE_WINS_COSINE` on; with `use_slots` that of
+    whatever was said of its slot (subject and predicate), and of nothing when it has none. In both, forgetting a ref
+    deletes it, nothing expires, nothing is contested, and a question about the past gets the same answer as one
+    about the present.
     """
 
     machine: TimeMachine
@@ -185,34 +239,35 @@ class ControlPlayer:
     cosine_min: float = LAST_WRITE_WINS_COSINE
     _kept: defaultdict[str, list[_Kept]] = field(default_factory=lambda: defaultdict(list))
 
-    async def write(self, user: str, step: Write) -> None:
+    async def write(self, user: str, step: Write) -> str:
         """Put it beside the others, or in the place of one."""
         changes = self.machine.application.changes
         owner = self.machine.owner(user)
         draft = await changes.drafting.draft(Statement(text=step.text), changes.clock.now())
-        kept = _Kept(step.ref, changes.ids.new(), draft.vectors, step.slot[:2] if step.slot else None)
+        kept = _Kept(step.ref, changes.ids.new(), step.text, draft.vectors, step.slot[:2] if step.slot else None)
         draft = replace(
-            draft, kind=Kind.FACT, slot="", claim=str(kept.id), valid_from=None, valid_to=None, expires_at=None
+            draft, kind=stored.Kind.FACT, slot="", claim=str(kept.id), valid_from=None, valid_to=None, expires_at=None
         )
-        if self.replaces:
-            await self._make_way(user, kept)
+        made_way = self.replaces and await self._make_way(user, kept)
         async with changes.store.change(owner) as change:
             workspace = Workspace.of(change, changes.ids, owner)
             by = await changes.author(workspace, ChangeMeta(actor="control"))
             workspace.advance(by, "write", created=1)
-            workspace.create(MemoryId(kept.id), draft, by, "control", tier=Tier.LONG_TERM)
+            workspace.create(MemoryId(kept.id), draft, by, "control", tier=stored.Tier.LONG_TERM)
             await changes.apply(workspace, by)
         changes.committed(owner, workspace.state.revision)
         self._kept[user].append(kept)
+        return "replaced" if made_way else "created"
 
-    async def _make_way(self, user: str, new: _Kept) -> None:
+    async def _make_way(self, user: str, new: _Kept) -> bool:
         old = self._kept[user]
-        if self.use_slots and new.slot is not None and any(one.slot == new.slot for one in old):
-            gone = [one for one in old if one.slot == new.slot]
+        if self.use_slots:
+            gone = [one for one in old if new.slot is not None and one.slot == new.slot]
         else:
             likest = max(old, key=new.likeness, default=None)
             gone = [likest] if likest is not None and new.likeness(likest) >= self.cosine_min else []
         await self._delete(user, gone)
+        return bool(gone)
 
     async def _delete(self, user: str, gone: Sequence[_Kept]) -> None:
         if gone:
@@ -231,6 +286,28 @@ class ControlPlayer:
             Shown(frozenset({refs[found.memory.id]}), text=found.memory.text, score=found.score) for found in result
         ]
 
+    async def held(self, user: str) -> list[Held]:
+        """What was not deleted."""
+        return [Held(str(one.id), frozenset({one.ref}), State.REMEMBERED, one.text) for one in self._kept[user]]
+
+
+class NoMemoryPlayer:
+    """An agent without memory: it keeps nothing and has no answer."""
+
+    async def write(self, user: str, step: Write) -> str:  # noqa: ARG002 - a player's arguments
+        """Listen, and forget at once."""
+        return "ignored"
+
+    async def forget(self, user: str, step: Forgetting) -> None:
+        """There is nothing to forget."""
+
+    async def ask(self, user: str, step: Ask) -> list[Shown]:  # noqa: ARG002 - a player's arguments
+        """Know nothing."""
+        return []
+
+    async def held(self, user: str) -> None:
+        """It keeps nothing."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
@@ -238,6 +315,7 @@ class _Kept:
 
     ref: str
     id: uuid.UUID
+    text: str
     vectors: NDArray[np.float32] | None
     slot: tuple[str, str] | None
 
