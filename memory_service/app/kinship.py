@@ -28,9 +28,10 @@ from memory_service.app.drafts import TEMPORARY_KINDS, Draft
 from memory_service.app.fragmenting import WHOLE_WIDTH_MAX, width
 from memory_service.app.workspace import Workspace
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import STANDING_STATUSES, Cardinality, Kind, MemoryHead, Source, Visibility
+from memory_service.domain.memory import STANDING_STATUSES, Cardinality, Kind, MemoryHead, Source, Status, Visibility
 from memory_service.domain.records import Fragment
 from memory_service.domain.relations import Judgement, StatementRelation, judge, may_concern, read
+from memory_service.domain.relations.deciding import speaks_for
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list
 from memory_service.domain.retrieval.columns import Floats, Ints
 from memory_service.domain.retrieval.dense import NO_VECTOR
@@ -63,6 +64,7 @@ class Judged:
     content_version: int
     judgement: Judgement
     closeness: float
+    disputed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +139,15 @@ class Kinship:
     async def kin(self, workspace: Workspace, draft: Draft, nearby: Nearby) -> Kin:
         """The kin of a statement as things stand inside the lock."""
         corrects = takes_back(draft)
-        judged = {i: found for i, found in nearby.judged.items() if corrects or not _apart(found)}
+        judged = {i: found for i, found in nearby.judged.items() if corrects or found.disputed or not _apart(found)}
         await self._load(workspace, judged)
         for head in await self._newer(workspace, nearby.revision):
             if not _comparable(head, draft):
                 continue
             cosine = await self._cosine(workspace, head, draft)
             judged[head.id] = _judged(head, draft, cosine, cosine or 0.0)
-        kin = await _with_opponents(workspace, draft, _sorted(workspace, draft, judged))
+        disputed = [workspace.heads[i] for i in judged if _is_disputed(workspace.heads.get(i))]
+        kin = await _with_opponents(workspace, draft, _sorted(workspace, draft, judged), disputed)
         if corrects:
             kin = await self._correcting(workspace, draft, kin, judged)
         if kin.same is None:
@@ -261,10 +264,18 @@ def settled_in(draft: Draft, kin: Kin) -> Draft:
     return draft
 
 
-async def _with_opponents(workspace: Workspace, draft: Draft, kin: Kin) -> Kin:
-    """With those that contradict what the draft confirms: new evidence for one side is evidence against the other."""
+async def _with_opponents(workspace: Workspace, draft: Draft, kin: Kin, near: Sequence[MemoryHead]) -> Kin:
+    """With those that contradict what the draft confirms: new evidence for one side is evidence against the other.
+
+    It confirms what it repeats or narrows; and of a disputed pair near to it, the side whose own words it has.
+    """
     confirmed = [*kin.narrowed, *([kin.same] if kin.same else workspace.with_claim(draft.claim))]
     against = {h.id: (h, _CONTRADICTED) for h in await opponents(workspace, confirmed)}
+    evidence = read(draft.text)
+    for head in near if draft.source in (Source.EXPLICIT, Source.EXPLICIT_CORRECTION) else ():
+        for other in await opponents(workspace, [head]):
+            if speaks_for(evidence, read(head.current.text), read(other.current.text)) > 0:
+                against[other.id] = (other, _CONTRADICTED)
     return replace(kin, rivals=against | dict(kin.rivals)) if against else kin
 
 
@@ -273,6 +284,10 @@ def takes_back(draft: Draft) -> bool:
     if draft.source is Source.EXPLICIT_CORRECTION:
         return not draft.structured
     return draft.source is Source.EXPLICIT and "correction" in read(draft.text).signs
+
+
+def _is_disputed(head: MemoryHead | None) -> bool:
+    return head is not None and head.current.status is Status.CONTESTED
 
 
 def _apart(found: Judged) -> bool:
@@ -300,10 +315,10 @@ def _judged(head: MemoryHead, draft: Draft, cosine: float | None, closeness: flo
     version = head.current
     same_slot = draft.structured and version.slot == draft.slot
     if same_slot and not draft.mapped and not (draft.cardinality is Cardinality.MANY and _worded(head, draft)):
-        return Judged(version.content_version, _BY_STRUCTURE, closeness)
+        return Judged(version.content_version, _BY_STRUCTURE, closeness, _is_disputed(head))
     same_slot = same_slot and draft.mapped
     judgement = judge(read(version.text), read(draft.text), cosine=cosine, same_slot=same_slot)
-    return Judged(version.content_version, judgement, closeness)
+    return Judged(version.content_version, judgement, closeness, _is_disputed(head))
 
 
 def _worded(head: MemoryHead, draft: Draft) -> bool:
