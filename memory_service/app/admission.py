@@ -281,6 +281,8 @@ class Admission:
         if encounter.replaced and draft.valid_from is None and own is None:
             fixed["valid_from"] = by.now
         head, effect = self._stage_own(draft, by, terms, same, fixed, reason)
+        if any(piece.memory_id == rival.id for rival, _ in encounter.replaced for piece in self.kin.context[:1]):
+            self._reword(head, self.kin.context)
         touched = [self._replace(rival, head, draft, by, ruling, terms) for rival, ruling in encounter.replaced]
         if same is not None and terms.rewrites is not None:
             touched.append(self._merge_away(terms.rewrites, head, by, reason))
@@ -323,8 +325,6 @@ class Admission:
             self.settling.note(JournalEvent.CORRECTED, old, head, by, reason, {"old_version": old.current.version})
             return head, Effect.UPDATED
         head = self.workspace.create(MemoryId(self.ids.new()), draft, by, reason, tier=_tier(draft), **fixed)
-        if self.kin.corrected is not None:
-            self._reword(head, self.kin.context)
         self.settling.note(JournalEvent.CREATED, None, head, by, reason)
         return head, Effect.CREATED
 

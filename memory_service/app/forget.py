@@ -226,16 +226,26 @@ class Forget:
 
     async def _unsay(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> None:
         """Stage that what took these memories' place is no longer found by their words (see `Kin.context`)."""
-        forgotten = {head.id: head for head in heads}
-        ids = list(forgotten)
-        for start in range(0, len(ids), _LOOKUP_MAX):
-            for link in await workspace.change.linked(ids[start : start + _LOOKUP_MAX], Relation.SUPERSEDES):
-                old = forgotten.get(link.to_id)
-                if old is None or link.from_id in forgotten:
-                    continue
-                versions = [old.current, *(await workspace.change.versions(old.id))]
-                for text in {v.text for v in versions} | set(await _wordings(workspace, old)):
-                    workspace.unsay(link.from_id, text)
+        forgotten = {head.id for head in heads}
+        for old in heads:
+            followers = [i for i in await self._followers(workspace, old.id) if i not in forgotten]
+            if not followers:
+                continue
+            versions = [old.current, *(await workspace.change.versions(old.id))]
+            for text in {v.text for v in versions} | set(await _wordings(workspace, old)):
+                for follower in followers:
+                    workspace.unsay(follower, text)
+
+    async def _followers(self, workspace: Workspace, memory_id: MemoryId) -> list[MemoryId]:
+        """What took a memory's place, what took that one's place, and so on: words are lent along that line."""
+        found: dict[MemoryId, None] = {}
+        frontier = [memory_id]
+        while frontier:
+            links = await workspace.change.linked(frontier, Relation.SUPERSEDES)
+            wanted = set(frontier)
+            frontier = [k.from_id for k in links if k.to_id in wanted and k.from_id not in found]
+            found |= dict.fromkeys(frontier)
+        return list(found)
 
     async def _forget(
         self,

@@ -83,8 +83,9 @@ class Kin:
         same: the one that says the same in other words; `wordings` are those it is searched by already.
         rivals: those that cannot hold beside it, with why.
         narrowed: those it adds detail to, or narrows; they stay.
-        corrected: the rival that the statement takes back ("no, I meant …"); `context` is what that is searched by,
-            since a correction seldom repeats what it is about.
+        corrected: the rival that the statement takes back ("no, I meant …").
+        context: what the corrected or updated memory is searched by, since who corrects or updates something seldom
+            repeats what it is about.
     """
 
     same: MemoryHead | None = None
@@ -150,6 +151,8 @@ class Kinship:
         kin = await _with_opponents(workspace, draft, _sorted(workspace, draft, judged), disputed)
         if corrects:
             kin = await self._correcting(workspace, draft, kin, judged)
+        elif kin.rivals:
+            kin = replace(kin, context=await self._followed(workspace, kin))
         if kin.same is None:
             return kin
         pieces = await self._pieces(workspace, kin.same)
@@ -169,6 +172,14 @@ class Kinship:
         rivals = {**kin.rivals, meant.id: kin.rivals.get(meant.id, (meant, _TAKEN_BACK))}
         context = await self._pieces(workspace, meant)
         return replace(kin, same=same, rivals=rivals, corrected=meant.id, context=context)
+
+    async def _followed(self, workspace: Workspace, kin: Kin) -> Sequence[Fragment]:
+        """What the memory is searched by that the statement surely updates; nothing when it surely updates none."""
+        updated = [pair for pair in kin.rivals.values() if pair[1].relation is StatementRelation.UPDATE]
+        if not updated:
+            return ()
+        head, _ = max(updated, key=lambda pair: (pair[1].certainty, str(pair[0].id)))
+        return (await self._pieces(workspace, head))[:1]
 
     async def _load(self, workspace: Workspace, ids: Iterable[MemoryId]) -> None:
         missing = [i for i in ids if i not in workspace.heads]

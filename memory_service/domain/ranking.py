@@ -80,6 +80,8 @@ class RankingProfile:
         tier_bonus: what a long-term memory gets on top, times its semantic part (SUM only).
         moment_bonus: what holds for the moment gets on top while it does, times its semantic part (SUM only):
             tonight's exception is what a question tonight is about, not the rule it is an exception to (E17).
+        past_share: what counts of the relevance of what was ahead when it was told and is over: what was booked for
+            last week is not what a question today means, unless nothing else answers it.
         over_fetch: how many times the limit is scored.
         caller_importance: the writer's own importance counts where it is more than what use has given.
             Off by default, which leaves E12's formula exactly as it is.
@@ -93,6 +95,7 @@ class RankingProfile:
     freshness_floor: float = 0.95
     tier_bonus: float = 0.15
     moment_bonus: float = 0.15
+    past_share: float = 0.85
     over_fetch: int = 2
     caller_importance: bool = False
     fusion: Fusion = field(default_factory=Fusion)
@@ -110,6 +113,7 @@ RELEVANCE_PROFILE: Final = RankingProfile(
     importance_weight=0.0,
     tier_bonus=0.0,
     moment_bonus=0.0,
+    past_share=1.0,
     quotas=(),
 )
 PROFILES: Final[Mapping[str, RankingProfile]] = MappingProxyType(
@@ -226,6 +230,7 @@ def _score(
     snapshot: OwnerSnapshot, rows: Ints, semantic: Floats, now: datetime, profile: RankingProfile, floor: float
 ) -> _Parts:
     strength = strength_of(snapshot, rows, now, profile.decay)
+    semantic = np.where(_over(snapshot, rows, now), profile.past_share * semantic, semantic)
     importance = np.minimum(1.0, np.log1p(snapshot.rows["access_count"][rows]) / _IMPORTANCE_SCALE)
     if profile.caller_importance:
         importance = np.maximum(importance, snapshot.rows["importance"][rows])
@@ -246,6 +251,13 @@ def _score(
             + bonus
         )
     return _Parts(semantic, strength, freshness, importance, confidence, support, bonus, np.round(final, _DECIMALS))
+
+
+def _over(snapshot: OwnerSnapshot, rows: Ints, now: datetime) -> Mask:
+    """Which of `rows` were told of a time ahead that has ended since; shape (rows,)."""
+    end = snapshot.rows["valid_to"][rows]
+    ended: Mask = (end <= microseconds(now)) & (end > snapshot.rows["said_at"][rows])
+    return ended
 
 
 def _of_the_moment(snapshot: OwnerSnapshot, rows: Ints, now: datetime) -> Mask:
