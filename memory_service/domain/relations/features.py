@@ -141,6 +141,7 @@ def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[s
         "change_apart": change * in_frame * leads_apart,
         "change_other_person": float(change and others),
         "left_both": min(weight_mine - common, weight_its - common, 2.0),
+        "plain_left_both": min(plain_mine, plain_its, 2.0),
         "left_both_frame": min(weight_mine - common, weight_its - common, 2.0) * in_frame,
         "only_left_later": float(weight_mine - common < NEAR_WEIGHT) * min(3.0, weight_its - common),
         "covers_earlier": common / weight_mine,

@@ -21,6 +21,9 @@ MERGE_CERTAINTY: Final = 0.6
 """Least certainty of a paraphrase."""
 MERGE_CERTAINTY_BY_WORDS: Final = 0.75
 """The same where no cosine confirms the words."""
+MERGE_CERTAINTY_OF_MORE: Final = 0.9
+"""The same where one says all that the other says, and a word more: most often a detail."""
+ADDED_WEIGHT: Final = 0.85
 REPLACE_CERTAINTY: Final = 0.5
 """Least certainty of an update or an opposite."""
 HINTED_CERTAINTY: Final = 0.6
@@ -76,6 +79,8 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
     for relation in sorted(shares, key=lambda one: (-shares[one], one)):
         if relation in barred or shares[relation] < _least(relation, found, same_slot):
             continue
+        if relation is _P and shares[_P] < MERGE_CERTAINTY_OF_MORE and found["only_left_later"] > ADDED_WEIGHT:
+            continue
         if relation is _P and not _both_ways(earlier, later, cosine, same_slot):
             continue
         return Judgement(relation, round(shares[relation], 3), _reason(found, cosine, relation))
@@ -115,9 +120,9 @@ def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Ite
         yield from ((_P, "other_person"), (_O, "other_person"))
         if found["frame"] > 0 or not found["change"]:
             yield _U, "other_person"
-    if found["only_left_later"] > 0.85:
-        yield _P, "adds"
-    if found["frame"] > 0.3 and found["left_both"] > 0.85:
+    if "cosine" not in found and found["left_both"] > 0.5:
+        yield _P, "other_words_and_no_cosine"
+    if found["frame"] > 0.3 and found["plain_left_both"] > 0.85:
         yield _P, "another_word_in_one_frame"
     if found["label_apart"] or (found["things_apart"] and found["frame"] >= 0.4):
         yield from ((relation, "another_thing") for relation in (_P, _O, _U))
@@ -150,7 +155,8 @@ def _both_ways(earlier: Reading, later: Reading, cosine: float | None, same_slot
     found = compare(later, earlier, cosine)
     if any(relation is _P for relation, _ in _barred(later, earlier, found)):
         return False
-    return _shares(found, cosine, same_slot)[_P] >= _least(_P, found, same_slot)
+    least = MERGE_CERTAINTY_OF_MORE if found["only_left_later"] > ADDED_WEIGHT else _least(_P, found, same_slot)
+    return _shares(found, cosine, same_slot)[_P] >= least
 
 
 def _across_languages(earlier: Reading, later: Reading, cosine: float | None) -> Judgement:
