@@ -28,6 +28,8 @@ REPLACE_CERTAINTY: Final = 0.5
 """Least certainty of an update or an opposite."""
 HINTED_CERTAINTY: Final = 0.6
 """Least certainty of an update that only a hint ("now", 现在) speaks for."""
+CORRECTION_CERTAINTY: Final = 0.3
+"""Least certainty of an update that calls itself a correction."""
 NEARLY_ALIKE: Final = 0.5
 UNRELATED_COSINE: Final = 0.2
 """Cosine (of the model `use`) below which two statements have nothing to do with one another."""
@@ -83,13 +85,19 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
             continue
         if relation is _P and not _both_ways(earlier, later, cosine, same_slot):
             continue
-        return Judgement(relation, round(shares[relation], 3), _reason(found, cosine, relation))
+        certainty, reason = round(shares[relation], 3), _reason(found, cosine, relation)
+        if relation is _O and found["hint"]:
+            # Both cannot hold, and the later one says "now": the earlier one held.
+            relation, reason = _U, f"conflict_and_hint,{reason}"
+        return Judgement(relation, certainty, reason)
     return Judgement(_D, round(max(shares[_D], 0.3), 3), next(iter(barred.values()), "unsure"))
 
 
 def _least(relation: StatementRelation, found: Mapping[str, float], same_slot: bool) -> float:
     if relation is _P:
         return MERGE_CERTAINTY if "cosine" in found else MERGE_CERTAINTY_BY_WORDS
+    if relation is _U and found["correction"]:
+        return CORRECTION_CERTAINTY
     if relation is _U and not (found["change"] or found["change_both"] or found["correction"]):
         return HINTED_CERTAINTY
     if relation in (_O, _U):
@@ -135,12 +143,17 @@ def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Ite
     if ("scope" in earlier.signs) != ("scope" in later.signs) and not found["values"] and found["scope"]:
         yield _O, "scope"
     if not (
-        found["denies_apart"] or found["values"] or found["some_clash"] or found["all_none"] or found["same_field"]
+        found["denies_apart"]
+        or found["values"]
+        or found["some_clash"]
+        or found["denies_what_was_said"]
+        or found["all_none"]
+        or found["same_field"]
     ):
         yield _O, "no_conflict"
-    if not (found["change"] or found["correction"] or found["change_both"] or found["hint"]):
-        if not (found["denies_apart"] or found["values"]):
-            yield _U, "no_sign_of_change"
+    signs = ("change", "correction", "change_both", "hint", "denies_apart", "values")
+    if not any(found[name] for name in signs):
+        yield _U, "no_sign_of_change"
 
 
 def _unrelated(found: Mapping[str, float], cosine: float | None) -> bool:
