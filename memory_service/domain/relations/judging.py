@@ -17,7 +17,7 @@ from memory_service.domain.relations.features import NEAR_WEIGHT, compare, other
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import Judgement, StatementRelation
 
-MERGE_CERTAINTY: Final = 0.6
+MERGE_CERTAINTY: Final = 0.65
 """Least certainty of a paraphrase."""
 MERGE_CERTAINTY_BY_WORDS: Final = 0.75
 """The same where no cosine confirms the words."""
