@@ -12,7 +12,7 @@ from memory_service.cli.evaluate_pairs import confusion_figures, scenario_figure
 from memory_service.cli.relation_pairs import Pair, scenario_pairs
 
 RUNNER = CliRunner()
-PAIRS = [
+PAIRS: list[dict[str, object]] = [
     {"id": "1", "language": "en", "a": "I eat fish.", "b": "I eat fish!", "label": "paraphrase"},
     {"id": "2", "language": "zh", "a": "我会开车。", "b": "我不会开车。", "label": "opposite"},
 ]
@@ -24,7 +24,7 @@ def _file(path: Path, items: list[dict[str, object]]) -> str:
 
 
 def test_labelled_pairs_as_json_and_as_tables(tmp_path: Path) -> None:
-    file = _file(tmp_path / "pairs.jsonl", list(PAIRS))
+    file = _file(tmp_path / "pairs.jsonl", PAIRS)
     shown = RUNNER.invoke(app, ["eval-pairs", file, "--words-only", "--json"])
     assert shown.exit_code == 0, shown.output
     found = json.loads(shown.stdout)

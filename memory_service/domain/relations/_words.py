@@ -344,17 +344,72 @@ KIN_CHINESE: Final = """
 
 # What a statement is about when its own words do not say so: lines of a life of which one value holds at a time.
 FIELDS: Final = (
-    r"\b(?:work(?:s|ing)? (?:at|for|in|as)|job|employer|hired|joined|resigned|i['\u2019]m a \w+(?:er|or|ist|ian|ant|ent)\b"
-    r"|quit my|left (?:the )?(?:company|firm)|promoted|career|employed)\b|上班|工作|任职|就职|跳槽|入职|离职|辞职|转行|转岗",
-    r"\b(?:lives?|living|moved (?:to|in|out|into)|reside|based in|new (?:flat|house|place|address)|address)\b|住在?|搬到|搬去|搬家|搬进|搬回|定居|租在|住址|地址",
-    r"\b(?:married|single|bachelor|engaged|divorced|separated|widowed|wife|husband|girlfriend|boyfriend|dating|broke up)\b"
-    r"|单身|已婚|未婚|结婚|离婚|订婚|分手|对象|男友|女友|男朋友|女朋友|领证",
-    r"\b(?:vegan|vegetarian|meat|pescatarian|keto|diet|steak|pork|beef|plant-based)\b|吃素|素食|全素|吃荤|吃肉|生酮|节食|肉|牛排|荤菜",
-    r"\b(?:pets?|cats?|dogs?|kitten|puppy|rabbit|hamster|parrot)\b|宠物|猫|狗|兔子|仓鼠|鹦鹉|犬|柯基|橘猫",
-    r"\b(?:phone number|mobile number|extension)\b|手机号|号码|分机|电话是",
-    r"\b(?:early riser|night owl|morning person|go to bed|get up|wake up|late riser|stay up|bedtime)\b|早睡|晚睡|熬夜|夜猫子|早起|上床|睡觉|赖床|起床",
-    r"\b(?:grade|school|university|college|year (?:one|two|three|four|five|six))\b|年级|小学|初中|高中|大学|幼儿园",
-    r"\b(?:commute|to work|drive to|cycle to|by (?:bus|tram|train|bike|car)|tram|metro|subway)\b|上班.{0,3}(?:坐|骑|开|走)|(?:坐|骑|开|乘|搭|走).{0,4}(?:上班|上学|去公司)|通勤",
-    r"\b(?:smok(?:e|es|ing)|cigarettes?)\b|抽烟|烟|戒烟",
-    r"\b(?:alcohol|drink(?:s|ing)? (?:wine|beer)|sober|teetotal)\b|喝酒|酒|沾",
+    (
+        r"\b(?:work(?:s|ing)? (?:at|for|in|as)|job|employer|hired|joined|resigned|i['\u2019]m a \w+(?:er"
+        r"|or|ist|ian|ant|ent)\b"
+        r"|quit my|left (?:the )?(?:company|firm)|promoted|career|employed)\b|上班|工作|任职|就职|跳槽"
+        r"|入职|离职|辞职|转行|转岗"
+    ),
+    (
+        r"\b(?:lives?|living|moved (?:to|in|out|into)|reside|based in|new (?:flat|house|place|address)"
+        r"|address)\b|住在?|搬到|搬去|搬家|搬进|搬回|定居|租在|住址|地址"
+    ),
+    (
+        r"\b(?:married|single|bachelor|engaged|divorced|separated|widowed|wife|husband|girlfriend"
+        r"|boyfriend|dating|broke up)\b"
+        r"|单身|已婚|未婚|结婚|离婚|订婚|分手|对象|男友|女友|男朋友|女朋友|领证"
+    ),
+    (
+        r"\b(?:vegan|vegetarian|meat|pescatarian|keto|diet|steak|pork|beef|plant-based)\b|吃素|素食|全素"
+        r"|吃荤|吃肉|生酮|节食|肉|牛排|荤菜"
+    ),
+    (r"\b(?:pets?|cats?|dogs?|kitten|puppy|rabbit|hamster|parrot)\b|宠物|猫|狗|兔子|仓鼠|鹦鹉|犬|柯基|橘猫"),
+    (r"\b(?:phone number|mobile number|extension)\b|手机号|号码|分机|电话是"),
+    (
+        r"\b(?:early riser|night owl|morning person|go to bed|get up|wake up|late riser|stay up"
+        r"|bedtime)\b|早睡|晚睡|熬夜|夜猫子|早起|上床|睡觉|赖床|起床"
+    ),
+    (
+        r"\b(?:grade|school|university|college|year (?:one|two|three|four|five|six))\b|年级|小学|初中"
+        r"|高中|大学|幼儿园"
+    ),
+    (
+        r"\b(?:commute|to work|drive to|cycle to|by (?:bus|tram|train|bike|car)|tram|metro|subway)\b"
+        r"|上班.{0,3}(?:坐|骑|开|走)|(?:坐|骑|开|乘|搭|走).{0,4}(?:上班|上学|去公司)|通勤"
+    ),
+    (r"\b(?:smok(?:e|es|ing)|cigarettes?)\b|抽烟|烟|戒烟"),
+    (r"\b(?:alcohol|drink(?:s|ing)? (?:wine|beer)|sober|teetotal)\b|喝酒|酒|沾"),
 )
+
+# Too common to make two statements related.
+GENERIC_ENGLISH: Final = """
+use take go get make put keep come thing way time lot bit day year week month know think say tell
+give show need want like find let set turn user good well much many really quite about new old now
+again back still already people someone everyone anything something nothing everything never always
+ever every formerly only even own everybody alone roughly approximately given choice simply each
+"""
+
+GENERIC_CHINESE: Final = """
+用 来 去 做 弄 给 有 是 会 要 能 可以 想 时候 东西 事 人 天 次 个 年 月 用户
+现在 今天 里 好 一个 喜欢
+"""
+
+# No content, beside the stop words of the lexical terms.
+STOP_CHINESE: Final = """
+不 没 没有 别 得 才 再 最 更 就 只 所 该 此 每 每逢 一 两 不了 一种 一只 一个
+一款 一位 一台 一条 请 您 咱 嘛 呗 哪 儿 点 时 那儿 这儿
+"""
+
+# Begin with a negator and deny nothing.
+NOT_DENIED_CHINESE: Final = """
+不错 不同 不久 不断 不仅 不但 不过 不管 不论 不只 没事 没关系 没问题 未来 未婚
+"""
+
+BEFORE_NOUN_ENGLISH: Final = """
+the a an my our his her their your this that these those please there it's its
+"""
+
+# A number after one of these is a value, not a name.
+NO_LABELLED_ENGLISH: Final = """
+is has at on by for in of to ends from about over under version port around after before only use
+"""

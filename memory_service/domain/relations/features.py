@@ -68,7 +68,7 @@ def other_person(earlier: Reading, later: Reading) -> bool:
 
 
 def other_label(earlier: Reading, later: Reading) -> bool:
-    """Whether both open with a thing named by a number or a letter, and not the same: Route 9 and Route 6, 甲 and 乙."""
+    """Whether both open with a thing named by a number or a letter, and not the same: Route 9 and Route 6."""
     return any(
         thing == its_thing and label != its_label
         for thing, label in earlier.labels
@@ -89,6 +89,15 @@ def frame(earlier: Reading, later: Reading) -> float:
     while tail < short - head and a[-1 - tail] == b[-1 - tail]:
         tail += 1
     return (head + tail) / long
+
+
+def _denies_what_was_said(earlier: Reading, later: Reading) -> bool:
+    """Whether a clause of the later one does nothing but deny what the earlier one affirms: "never by hand"."""
+    for clause in later.denied_clauses:
+        said = {term for term in clause if later.terms[term] > NEAR_WEIGHT}
+        if said and said <= earlier.terms.keys() and said.isdisjoint(earlier.denied):
+            return True
+    return False
 
 
 def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[str, float]:
@@ -141,6 +150,7 @@ def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[s
         "change_apart": change * in_frame * leads_apart,
         "change_other_person": float(change and others),
         "left_both": min(weight_mine - common, weight_its - common, 2.0),
+        "plain_left_both": min(plain_mine, plain_its, 2.0),
         "left_both_frame": min(weight_mine - common, weight_its - common, 2.0) * in_frame,
         "only_left_later": float(weight_mine - common < NEAR_WEIGHT) * min(3.0, weight_its - common),
         "covers_earlier": common / weight_mine,
@@ -156,6 +166,7 @@ def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[s
         "denies_apart": denies_apart,
         "clash_same_words": clash * common / weight_mine,
         "only_later_denies": later.denies and not earlier.denies,
+        "denies_what_was_said": _denies_what_was_said(earlier, later),
         "some_clash": clashing > 0.8,
         "some_clash_opens_alike": clashing > 0.8 and earlier.leads_with == later.leads_with,
         "values": values,

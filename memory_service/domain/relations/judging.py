@@ -17,14 +17,19 @@ from memory_service.domain.relations.features import NEAR_WEIGHT, compare, other
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import Judgement, StatementRelation
 
-MERGE_CERTAINTY: Final = 0.6
+MERGE_CERTAINTY: Final = 0.65
 """Least certainty of a paraphrase."""
 MERGE_CERTAINTY_BY_WORDS: Final = 0.75
 """The same where no cosine confirms the words."""
+MERGE_CERTAINTY_OF_MORE: Final = 0.9
+"""The same where one says all that the other says, and a word more: most often a detail."""
+ADDED_WEIGHT: Final = 0.85
 REPLACE_CERTAINTY: Final = 0.5
 """Least certainty of an update or an opposite."""
 HINTED_CERTAINTY: Final = 0.6
 """Least certainty of an update that only a hint ("now", 现在) speaks for."""
+CORRECTION_CERTAINTY: Final = 0.3
+"""Least certainty of an update that calls itself a correction."""
 NEARLY_ALIKE: Final = 0.5
 UNRELATED_COSINE: Final = 0.2
 """Cosine (of the model `use`) below which two statements have nothing to do with one another."""
@@ -76,15 +81,23 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
     for relation in sorted(shares, key=lambda one: (-shares[one], one)):
         if relation in barred or shares[relation] < _least(relation, found, same_slot):
             continue
+        if relation is _P and shares[_P] < MERGE_CERTAINTY_OF_MORE and found["only_left_later"] > ADDED_WEIGHT:
+            continue
         if relation is _P and not _both_ways(earlier, later, cosine, same_slot):
             continue
-        return Judgement(relation, round(shares[relation], 3), _reason(found, cosine, relation))
+        certainty, reason = round(shares[relation], 3), _reason(found, cosine, relation)
+        if relation is _O and found["hint"]:
+            # Both cannot hold, and the later one says "now": the earlier one held.
+            relation, reason = _U, f"conflict_and_hint,{reason}"
+        return Judgement(relation, certainty, reason)
     return Judgement(_D, round(max(shares[_D], 0.3), 3), next(iter(barred.values()), "unsure"))
 
 
 def _least(relation: StatementRelation, found: Mapping[str, float], same_slot: bool) -> float:
     if relation is _P:
         return MERGE_CERTAINTY if "cosine" in found else MERGE_CERTAINTY_BY_WORDS
+    if relation is _U and found["correction"]:
+        return CORRECTION_CERTAINTY
     if relation is _U and not (found["change"] or found["change_both"] or found["correction"]):
         return HINTED_CERTAINTY
     if relation in (_O, _U):
@@ -115,9 +128,9 @@ def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Ite
         yield from ((_P, "other_person"), (_O, "other_person"))
         if found["frame"] > 0 or not found["change"]:
             yield _U, "other_person"
-    if found["only_left_later"] > 0.85:
-        yield _P, "adds"
-    if found["frame"] > 0.3 and found["left_both"] > 0.85:
+    if "cosine" not in found and found["left_both"] > 0.5:
+        yield _P, "other_words_and_no_cosine"
+    if found["frame"] > 0.3 and found["plain_left_both"] > 0.85:
         yield _P, "another_word_in_one_frame"
     if found["label_apart"] or (found["things_apart"] and found["frame"] >= 0.4):
         yield from ((relation, "another_thing") for relation in (_P, _O, _U))
@@ -130,12 +143,17 @@ def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Ite
     if ("scope" in earlier.signs) != ("scope" in later.signs) and not found["values"] and found["scope"]:
         yield _O, "scope"
     if not (
-        found["denies_apart"] or found["values"] or found["some_clash"] or found["all_none"] or found["same_field"]
+        found["denies_apart"]
+        or found["values"]
+        or found["some_clash"]
+        or found["denies_what_was_said"]
+        or found["all_none"]
+        or found["same_field"]
     ):
         yield _O, "no_conflict"
-    if not (found["change"] or found["correction"] or found["change_both"] or found["hint"]):
-        if not (found["denies_apart"] or found["values"]):
-            yield _U, "no_sign_of_change"
+    signs = ("change", "correction", "change_both", "hint", "denies_apart", "values")
+    if not any(found[name] for name in signs):
+        yield _U, "no_sign_of_change"
 
 
 def _unrelated(found: Mapping[str, float], cosine: float | None) -> bool:
@@ -150,7 +168,8 @@ def _both_ways(earlier: Reading, later: Reading, cosine: float | None, same_slot
     found = compare(later, earlier, cosine)
     if any(relation is _P for relation, _ in _barred(later, earlier, found)):
         return False
-    return _shares(found, cosine, same_slot)[_P] >= _least(_P, found, same_slot)
+    least = MERGE_CERTAINTY_OF_MORE if found["only_left_later"] > ADDED_WEIGHT else _least(_P, found, same_slot)
+    return _shares(found, cosine, same_slot)[_P] >= least
 
 
 def _across_languages(earlier: Reading, later: Reading, cosine: float | None) -> Judgement:

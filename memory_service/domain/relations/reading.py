@@ -1,10 +1,10 @@
-"""What of a statement the judgement needs, read once: its words, what each clause denies, its values and its signs."""
+"""What of a statement the judgement needs, read once: words, what each clause denies, values and signs."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -37,6 +37,7 @@ class Reading:
         values: words of closed sets (weekday, colour, side), as (set, value).
         numbers: numbers with the kind of thing they count, as (kind, value).
         measures: those of the words that are numbers, dates or values of closed sets.
+        denied_clauses: the words of each clause that denies.
         names: words that name: capitals inside a sentence, identifiers.
         people: kin and persons named by their role.
         leads_with: the person or the first content word the statement opens with.
@@ -57,6 +58,7 @@ class Reading:
     values: frozenset[tuple[int, str]]
     numbers: frozenset[tuple[str, float]]
     measures: frozenset[str]
+    denied_clauses: tuple[frozenset[str], ...]
     names: frozenset[str]
     people: frozenset[str]
     leads_with: str
@@ -92,9 +94,7 @@ _MEASURE_RE: Final = re.compile(
 _MODAL_ZH_RE: Final = re.compile(
     "不可以|可以|不能够?|能够|不会|不用|不要|不必|不需要|不肯|不愿意?|不想|不是|不让|不准|不许|不到|不得|没有|从来不?|从不|绝不|一直|已经|现在|还是"
 )
-_NOT_DENIED_ZH: Final = frozenset(
-    "不错 不同 不久 不断 不仅 不但 不过 不管 不论 不只 没事 没关系 没问题 未来 未婚".split()
-)
+_NOT_DENIED_ZH: Final = frozenset(words.NOT_DENIED_CHINESE.split())
 _VERBS_ZH: Final = frozenset("喝吃弹拉吹唱下打骑穿戴养学坐")
 _HARMLESS_RE: Final = re.compile(
     r"\b(?:with )?no (?:trouble|problems?|bother|harm|exceptions?|extensions?)\b|\bnot? at all bad\b"
@@ -107,9 +107,7 @@ _FIELD_RES: Final = tuple(re.compile(pattern) for pattern in words.FIELDS)
 _LABEL_EN_RE: Final = re.compile(
     r"^(?:(?:the|my|our)\s+)?([a-z]+)\s+(\d{1,6}|[b-hj-z]|a(?=\s+(?:has|is|needs|was|runs)))\b"
 )
-_LABEL_VERBS: Final = frozenset(
-    "is has at on by for in of to ends from about over under version port around after before only use".split()
-)
+_LABEL_VERBS: Final = frozenset(words.NO_LABELLED_ENGLISH.split())
 _LABEL_ZH_RE: Final = re.compile(r"^(.{0,3}?)([甲乙丙丁]|[一二三四五六七八九十\d]+号?(?=[组班栋楼库机线队桌厅]))(.?)")
 _LEFT_BEHIND_RE: Final = re.compile(r"\b(?:off|from|not|no longer)\s+(?:port\s+)?([\d,]*\d|[a-z]+)|不是(\d+)|从(\d+)")
 _CLAUSE_RE: Final = re.compile(
@@ -122,9 +120,7 @@ _HAN_RUN_RE: Final = re.compile(f"[{HAN}]+")
 _NAME_RE: Final = re.compile(
     r"(?<![.!?\u201c\"] )(?<=\w[ ,'\u2019-])[A-Z][\w\u00c0-\u024f-]+|\b[A-Za-z]*\d[\w-]*\b|\b[A-Z]\b(?<!\bI)"
 )
-_LEAD_SKIP_EN: Final = frozenset(
-    "the a an my our his her their your this that these those please there it's its".split()
-)
+_LEAD_SKIP_EN: Final = frozenset(words.BEFORE_NOUN_ENGLISH.split())
 _NUMBER_EN_RE: Final = re.compile(
     r"\b(?P<digits>\d[\d,]*(?:\.\d+)?)(?P<suffix>st|nd|rd|th)?(?:\s*(?P<unit>[a-z%°$]+))?"
 )
@@ -133,20 +129,9 @@ _NUMBER_ZH_RE: Final = re.compile(
     r"(?P<n>\d+(?:\.\d+)?|[零〇一二三四五六七八九十百千两]+)(?P<half>点半)?(?P<unit>[^\s\d,。\uff0c]?)"
 )
 _TRIVIAL_NUMBERS_ZH: Final = frozenset("一")
-_GENERIC_EN: Final = frozenset(
-    map(
-        stem_english,
-        "use take go get make put keep come thing way time lot bit day year week month know think say tell give "
-        "show need want like find let set turn user good well much many really quite about new old now again back "
-        "still already people someone everyone anything something nothing everything never always ever every formerly only even".split(),
-    )
-)
-_GENERIC_ZH: Final = frozenset(
-    "用 来 去 做 弄 给 有 是 会 要 能 可以 想 时候 东西 事 人 天 次 个 年 月 用户 现在 今天 里 好 一个 喜欢".split()
-)
-_ADDED_STOP_ZH: Final = frozenset(
-    "不 没 没有 别 得 才 再 最 更 就 只 所 该 此 每 每逢 一 两 不了 一种 一只 一个 一款 一位 一台 一条 请 您 咱 嘛 呗 哪 儿 点 时 那儿 这儿".split()
-)
+_GENERIC_EN: Final = frozenset(map(stem_english, words.GENERIC_ENGLISH.split()))
+_GENERIC_ZH: Final = frozenset(words.GENERIC_CHINESE.split())
+_ADDED_STOP_ZH: Final = frozenset(words.STOP_CHINESE.split())
 
 
 def _grouped(table: str) -> dict[str, str]:
@@ -241,6 +226,7 @@ def _read(text: str) -> Reading:
     language = language_of(text)
     order: list[str] = []
     denied: set[str] = set()
+    denied_clauses: list[frozenset[str]] = []
     last: list[str] = []
     main = False
     for clause, against in _clauses(folded):
@@ -258,6 +244,7 @@ def _read(text: str) -> Reading:
         last = clause_terms
         if negative:
             denied.update(clause_terms)
+            denied_clauses.append(frozenset(clause_terms))
     names = frozenset(found.lower() for found in _NAME_RE.findall(text))
     people = _people(folded)
     measures = frozenset(term for term in order if term in _MEASURE_TERMS or _MEASURE_RE.match(term))
@@ -273,6 +260,7 @@ def _read(text: str) -> Reading:
         values=_values(folded),
         numbers=_numbers(folded),
         measures=measures,
+        denied_clauses=tuple(denied_clauses),
         names=names - measures,
         people=people,
         leads_with=_lead(folded, order),
@@ -385,7 +373,7 @@ def _lead(folded: str, order: list[str]) -> str:
             break
     else:
         match = _KIN_ZH_RE.match(folded) or _KIN_ZH_RE.match(folded[1:]) or _KIN_ZH_RE.match(folded[2:])
-        if match and folded[0] in "我咱" or match and folded.startswith(match.group()):
+        if (match and folded[0] in "我咱") or (match and folded.startswith(match.group())):
             return _KIN_ZH[match.group()]
         if folded.startswith(("我", "咱")):
             return "self"
