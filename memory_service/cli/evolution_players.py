@@ -202,7 +202,7 @@ def state_of(memory: Memory, now: datetime) -> State:
         return State(memory.status.value)
     if memory.tier is Tier.ARCHIVE:
         return State.ARCHIVED
-    if memory.expires_at is not None and memory.expires_at <= now:
+    if any(end is not None and end <= now for end in (memory.valid_to, memory.expires_at)):
         return State.EXPIRED
     return State.CANDIDATE if memory.tier is Tier.CANDIDATE else State.REMEMBERED
 
