@@ -93,7 +93,7 @@ class Simulation:
 
     def report(self) -> dict[str, Any]:
         """Figures of all lives together and of each, and those of the controls."""
-        lives = sorted({one.life for one in (*self.answers[SERVICE], *self.checks[SERVICE])})
+        lives = sorted({one.life for one in self.answers[SERVICE]} | {one.life for one in self.checks[SERVICE]})
         return {
             **self._figures(SERVICE),
             "controls": {name: self._figures(name) for name in self.answers if name != SERVICE},
