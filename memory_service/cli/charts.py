@@ -24,6 +24,8 @@ def chart(title: str, at: Sequence[float], series: Mapping[str, Sequence[float]]
         signal.lines()
         signal.label(name)
         figure.draw(signal)
+    # Room on the left, which the legend covers.
+    figure.ruler("x").lim(min(at) - 0.25 * max(max(at) - min(at), 1), max(at))
     figure.ruler("x").ticks(list(ticks), list(ticks.values()))
     return str(figure.build().string())
 

@@ -66,9 +66,16 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Nothing happens: a moment at which a simulation looks at what is remembered."""
+    """Nothing happens: a moment at which a simulation looks at what is remembered.
+
+    Attributes:
+        states: for a fact, the states (`State`) that its memories may be in then.
+        once: facts that exactly one standing memory must state.
+    """
 
     at: datetime
+    states: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    once: frozenset[str] = frozenset()
 
 
 Step = Write | Forgetting | Ask | Look

@@ -37,6 +37,7 @@ from memory_service.client import (
 )
 from memory_service.domain import memory as stored
 from memory_service.domain.ids import MemoryId
+from memory_service.domain.records import JournalEvent
 
 if TYPE_CHECKING:
     from memory_service.client import AsyncMemoryClient
@@ -202,7 +203,7 @@ def state_of(memory: Memory, now: datetime) -> State:
         return State(memory.status.value)
     if memory.tier is Tier.ARCHIVE:
         return State.ARCHIVED
-    if memory.expires_at is not None and memory.expires_at <= now:
+    if any(end is not None and end <= now for end in (memory.valid_to, memory.expires_at)):
         return State.EXPIRED
     return State.CANDIDATE if memory.tier is Tier.CANDIDATE else State.REMEMBERED
 
@@ -253,7 +254,8 @@ class ControlPlayer:
             workspace = Workspace.of(change, changes.ids, owner)
             by = await changes.author(workspace, ChangeMeta(actor="control"))
             workspace.advance(by, "write", created=1)
-            workspace.create(MemoryId(kept.id), draft, by, "control", tier=stored.Tier.LONG_TERM)
+            head = workspace.create(MemoryId(kept.id), draft, by, "control", tier=stored.Tier.LONG_TERM)
+            changes.settling(workspace).note(JournalEvent.CREATED, None, head, by, "control")
             await changes.apply(workspace, by)
         changes.committed(owner, workspace.state.revision)
         self._kept[user].append(kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -16,8 +16,8 @@ import typer
 from memory_service.cli.common import Exit, console, errors_shown, fail, print_json
 from memory_service.cli.dataset import DatasetError
 from memory_service.cli.evaluate_evolution import LAST_WRITE_WINS, SERVICE, on_one_line
-from memory_service.cli.evolution import Ask, Forgetting, Look, Scenario, Write
-from memory_service.cli.simulation import Answered, figures, misses, read_lives, with_looks
+from memory_service.cli.evolution import Ask, Forgetting, Look, Scenario, Step, Write
+from memory_service.cli.simulation import Answered, Checked, check, figures, misses, read_lives, with_looks
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,63 +62,86 @@ class Moment:
 
     at: datetime
     did: str
-    text: str
-    effect: str
-    changes: Sequence[tuple[str, str, str]]
-    census: Mapping[str, int]
+    text: str = ""
+    effect: str = ""
+    changes: Sequence[tuple[str, str, str]] = ()
+    census: Mapping[str, int] = field(default_factory=dict)
     answer: Answered | None = None
+    checks: Sequence[Checked] = ()
+
+
+@dataclass(slots=True)
+class Played:
+    """What one player came to."""
+
+    answers: list[Answered] = field(default_factory=list)
+    checks: list[Checked] = field(default_factory=list)
+    moments: dict[str, list[Moment]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Simulation:
-    """What became of the lives: every answer by who gave it, and the moments of each life in the service."""
+    """What became of the lives: every answer and check by whose they are, and the moments in the service by life."""
 
     answers: dict[str, list[Answered]] = field(default_factory=dict)
+    checks: dict[str, list[Checked]] = field(default_factory=dict)
     moments: dict[str, list[Moment]] = field(default_factory=dict)
+
+    def add(self, player: str, played: Played) -> None:
+        """Note what a player came to."""
+        self.answers[player], self.checks[player] = played.answers, played.checks
 
     def report(self) -> dict[str, Any]:
         """Figures of all lives together and of each, and those of the controls."""
-        service = self.answers.get(SERVICE, [])
-        by_life: dict[str, list[Answered]] = {}
-        for answer in service:
-            by_life.setdefault(answer.life, []).append(answer)
+        lives = sorted({one.life for one in self.answers[SERVICE]} | {one.life for one in self.checks[SERVICE]})
         return {
-            **figures(service),
-            "controls": {name: figures(found) for name, found in self.answers.items() if name != SERVICE},
-            "by_scenario": {name: figures(found) for name, found in sorted(by_life.items())},
+            **self._figures(SERVICE),
+            "controls": {name: self._figures(name) for name in self.answers if name != SERVICE},
+            "by_scenario": {life: self._figures(SERVICE, life) for life in lives},
         }
+
+    def _figures(self, player: str, life: str = "") -> dict[str, Any]:
+        answers, checks = self.answers[player], self.checks[player]
+        return figures(
+            [one for one in answers if life in ("", one.life)], [one for one in checks if life in ("", one.life)]
+        )
 
 
 async def play_lives(
     lives: Sequence[Scenario], player: Player, machine: TimeMachine, journey: Journey | None, *, watched: bool
-) -> tuple[list[Answered], dict[str, list[Moment]]]:
-    """Play all lives on one line of time; the answers, and with `watched` the moments of each life."""
-    answers: list[Answered] = []
-    moments: dict[str, list[Moment]] = {life.id: [] for life in lives}
+) -> Played:
+    """Play all lives on one line of time; with `watched` the moments of each are kept."""
+    played = Played(moments={life.id: [] for life in lives})
     before: dict[str, dict[str, Held]] = {life.id: {} for life in lives}
     async for number, place in on_one_line(lives, machine, journey):
-        life = lives[number]
-        user, step = life.id, life.steps[place]
-        answer, did, text, effect = None, "look", "", ""
-        if isinstance(step, Write):
-            did, text, effect = "say", step.text, await player.write(user, step)
-        elif isinstance(step, Forgetting):
-            did, text = "forget", step.of
-            await player.forget(user, step)
-        elif isinstance(step, Ask):
-            did, text = "ask", step.query
-            shown = await player.ask(user, step)
-            answer = Answered(user, step, shown, await player.held(user))
-            answers.append(answer)
-        if watched:
-            held = {one.id: one for one in (await player.held(user) or [] if answer is None else answer.held or [])}
-            changes = _changes(before[user], held)
-            before[user] = held
-            if isinstance(step, Look) and not changes and place != len(life.steps) - 1:
-                did = ""
-            census = Counter(one.state.value for one in held.values())
-            moments[user].append(Moment(machine.clock.now(), did, text, effect, changes, census, answer))
-    return answers, moments
+        life, step = lives[number], lives[number].steps[place]
+        moment = await _step(life.id, step, player, played)
+        if not watched:
+            continue
+        held = {one.id: one for one in await player.held(life.id) or []}
+        changes = _changes(before[life.id], held)
+        before[life.id] = held
+        if isinstance(step, Look) and not changes and not moment.checks and place != len(life.steps) - 1:
+            moment = replace(moment, did="")
+        census = Counter(one.state.value for one in held.values())
+        played.moments[life.id].append(replace(moment, changes=changes, census=census))
+    return played
+
+
+async def _step(user: str, step: Step, player: Player, played: Played) -> Moment:
+    if isinstance(step, Write):
+        return Moment(step.at, "say", step.text, await player.write(user, step))
+    if isinstance(step, Forgetting):
+        await player.forget(user, step)
+        return Moment(step.at, "forget", step.of)
+    if isinstance(step, Ask):
+        shown = await player.ask(user, step)
+        answer = Answered(user, step, shown, await player.held(user))
+        played.answers.append(answer)
+        return Moment(step.at, "ask", step.query, answer=answer)
+    checks = check(user, step, await player.held(user)) if step.states or step.once else []
+    played.checks += checks
+    return Moment(step.at, "look", checks=checks)
 
 
 def _changes(before: Mapping[str, Held], after: Mapping[str, Held]) -> list[tuple[str, str, str]]:
@@ -169,8 +192,9 @@ async def simulate(
             player = ServicePlayer(client, use_slots=True, now=machine.clock.now)
             journey = Journey(machine, upkeep_every)
             played = [with_looks(life) for life in lives] if watched else lives
-            answers, result.moments = await play_lives(played, player, machine, journey, watched=watched)
-            result.answers[SERVICE] = answers
+            service = await play_lives(played, player, machine, journey, watched=watched)
+            result.add(SERVICE, service)
+            result.moments = service.moments
         if not controls:
             return result
         async with (
@@ -178,10 +202,9 @@ async def simulate(
             AsyncMemoryClient(machine.target, machine.key) as client,
         ):
             last = ControlPlayer(machine, client, replaces=True, use_slots=True)
-            result.answers[LAST_WRITE_WINS] = (await play_lives(lives, last, machine, None, watched=False))[0]
+            result.add(LAST_WRITE_WINS, await play_lives(lives, last, machine, None, watched=False))
         async with time_machine(start, settings, embedder, in_memory=True) as machine:
-            none = NoMemoryPlayer()
-            result.answers[NO_MEMORY] = (await play_lives(lives, none, machine, None, watched=False))[0]
+            result.add(NO_MEMORY, await play_lives(lives, NoMemoryPlayer(), machine, None, watched=False))
     return result
 
 
@@ -278,6 +301,8 @@ def _as_json(moment: Moment) -> dict[str, Any]:
             for one in moment.answer.shown
         ]
         line["misses"] = misses(moment.answer)
+    if moment.checks:
+        line["checks"] = [asdict(one) for one in moment.checks]
     return line
 
 
@@ -312,6 +337,10 @@ def _told(moment: Moment) -> str:
             if facts:
                 lines.append(f"  {place}. [cyan]{escape(facts)}[/]: {escape(one.text)}{marks}")
         lines += [f"  [red]{missed}[/]" for missed in misses(moment.answer)]
+    for checked in moment.checks:
+        colour = "green" if checked.met else "red"
+        instead = "" if checked.met else f", not {checked.wanted}"
+        lines.append(f"  [{colour}]{escape(checked.fact)}: {checked.found}[/]{instead}")
     return "\n".join(lines)
 
 
@@ -329,6 +358,10 @@ def _show_figures(out: Console, result: Simulation) -> None:
     for name, row in rows.items():
         made.add_row(name, str(row["questions"]), *(_share(row[figure]) for figure in names))
     out.print(made)
+    for checked in result.checks[SERVICE]:
+        if not checked.met:
+            where = f"{escape(checked.life)} on {checked.at:%Y-%m-%d}"
+            out.print(f"[red]{escape(checked.fact)} is {checked.found}, not {checked.wanted}[/] {where}")
     for one in sorted(result.answers[SERVICE], key=lambda answered: (answered.life, answered.ask.number)):
         for missed in misses(one):
             out.print(f"[red]{missed}[/] {escape(one.life)}: “{escape(one.ask.query)}”")

@@ -10,6 +10,8 @@ and is one of:
 * `forget`: the user asks that this fact be forgotten.
 * `ask`: a question; `key` are facts that the answer must have, `old` facts that must have given way or lapsed,
   `contested` facts that must be shown as disputed, `as_of_day` asks what held on that day.
+* `state`: for facts, the state that their memories must be in by then ("remembered", "candidate", "contested",
+  "superseded", "retracted", "expired", "archived"; several with "|"); facts in `once` must be stated by one alone.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ _OPS: Final = {
     "chat": {"every"},
     "forget": set[str](),
     "ask": {"key", "old", "contested", "as_of_day"},
+    "state": {"once"},
 }
 _GONE: Final = frozenset({State.SUPERSEDED, State.RETRACTED})
 
@@ -85,6 +88,10 @@ def _life(data: Mapping[str, Any]) -> Scenario:
             _known({step["forget"]}, stated, number)
             forgot = True
             steps.append(Forgetting(at, step["forget"]))
+        elif op == "state":
+            look = _look(step, at)
+            _known({*look.states, *look.once}, stated, number)
+            steps.append(look)
         else:
             asks += 1
             ask = _ask(step, at, asks, start, zone)
@@ -153,6 +160,14 @@ def _ask(step: Mapping[str, Any], at: datetime, number: int, start: date, zone: 
     )
 
 
+def _look(step: Mapping[str, Any], at: datetime) -> Look:
+    states = {fact: frozenset(words.split("|")) for fact, words in step["state"].items()}
+    unknown = frozenset().union(*states.values()) - set(State)
+    if unknown:
+        raise ValueError(f"{min(unknown)!r} is not a state; they are {', '.join(State)}")
+    return Look(at, states, frozenset(step.get("once", ())))
+
+
 def with_looks(life: Scenario, every: timedelta = LOOK_EVERY) -> Scenario:
     """The same life with moments in between at which nothing happens but a look at what is remembered."""
     first, last = life.steps[0].at, life.steps[-1].at
@@ -171,7 +186,36 @@ class Answered:
     held: Sequence[Held] | None
 
 
-def figures(answers: Sequence[Answered]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Whether a fact was in one of the states it had to be in (or stated once); `found` says how it was."""
+
+    life: str
+    at: datetime
+    fact: str
+    wanted: str
+    found: str
+    met: bool
+
+
+def check(life: str, look: Look, held: Sequence[Held] | None) -> list[Checked]:
+    """What became of the expectations of a look.
+
+    All memories of a fact that still stand must be in a state wanted; those that gave way count when none stands.
+    """
+    found = []
+    for fact, wanted in look.states.items():
+        about = [one.state for one in held or () if fact in one.refs]
+        states = [state for state in about if state not in _GONE] or about
+        met = bool(states) and all(state.value in wanted for state in states)
+        found.append(Checked(life, look.at, fact, "|".join(sorted(wanted)), ", ".join(states) or "gone", met))
+    for fact in sorted(look.once):
+        times = sum(fact in one.refs and one.state not in _GONE for one in held or ())
+        found.append(Checked(life, look.at, fact, "one memory", f"{times} memories", times == 1))
+    return found
+
+
+def figures(answers: Sequence[Answered], checks: Sequence[Checked] = ()) -> dict[str, Any]:
     """What a set of lives came to; a share of nothing is null.
 
     * `recall_at_5` (E19): share of a question's key facts among the first five and not marked as past; averaged
@@ -183,6 +227,7 @@ def figures(answers: Sequence[Answered]) -> dict[str, Any]:
     * `false_overwrite_rate`: share of the key facts, at each question about the present, that are superseded,
       retracted or gone, or are merged with another fact.
     * `contested` (E5): share of the questions with disputed facts in which all of them are shown, each as disputed.
+    * `states` (E3, E5, E6, E9, E17): share of the expectations of where a fact stands in its life that were met.
     """
     return {
         "questions": len(answers),
@@ -191,6 +236,7 @@ def figures(answers: Sequence[Answered]) -> dict[str, Any]:
         "pollution_rate": _mean([polluted for one in answers for polluted in _pollution(one)]),
         "false_overwrite_rate": _mean([lost for one in answers for lost in _overwritten(one)]),
         "contested": _mean([_disputed(one) for one in answers if one.ask.expect_contested]),
+        "states": _mean([one.met for one in checks]),
     }
 
 

@@ -25,7 +25,6 @@ from memory_service.cli.evolution import (
 )
 from memory_service.cli.evolution_players import is_past
 from memory_service.client import Status
-from memory_service.timemachine import Store
 from tests.cli.conftest import Shell
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -190,7 +189,7 @@ FORGOTTEN = _scenario(
 async def test_scenarios_through_the_real_service() -> None:
     scenarios = read_scenarios([json.dumps(MOVED), json.dumps(FORGOTTEN)])
     embedder = build_embedder("hash", cache_dir=Path(), openai=None, threads=1)
-    outcome = await evaluate_evolution(scenarios, use_slots=True, store=Store.MEMORY, embedder=embedder)
+    outcome = await evaluate_evolution(scenarios, use_slots=True, in_memory=True, embedder=embedder)
     verdicts = outcome.verdicts[SERVICE]
     assert [(v.scenario.id, v.ask.number, v.passed) for v in verdicts] == [
         ("en-moved", 1, True),
