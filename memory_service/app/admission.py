@@ -22,6 +22,7 @@ from memory_service.domain.arbitration import Ruling, Verdict, arbitrate
 from memory_service.domain.errors import FailedPrecondition, LimitExceeded, Reason
 from memory_service.domain.evidence import ENTRIES_MAX, Evidence
 from memory_service.domain.ids import MemoryId
+from memory_service.domain.intervals import Window
 from memory_service.domain.memory import (
     Cardinality,
     JsonValue,
@@ -65,8 +66,9 @@ _ORDINARY = Terms()
 
 @dataclass(slots=True)
 class _Encounter:
-    """What a draft meets in its slot."""
+    """What a draft meets in its slot, in the stretch of time it speaks of."""
 
+    window: Window
     replaced: list[tuple[MemoryHead, Ruling]] = field(default_factory=list)
     standing: list[tuple[MemoryHead, Evidence, Ruling | None]] = field(default_factory=list)
 
@@ -99,7 +101,7 @@ class Admission:
         ws = self.workspace
         self._check_allowed(draft)
         suppressed = self._suppressed(draft, by)
-        same = next((h for h in ws.with_claim(draft.claim) if h.id != _id(terms.rewrites)), None)
+        same = self._same(draft, by, terms)
         creates = not suppressed and same is None and terms.rewrites is None
         if creates:
             self._check_quota()
@@ -107,9 +109,9 @@ class Admission:
         if suppressed and not by.explicit_context:
             # It names no context, so it cannot be told what it had seen and replaces nothing.
             return self._suppress(by, ())
-        encounter = self._meet(draft, by, terms)
+        encounter = self._meet(draft, by, terms, same)
         if suppressed:
-            touched = [self._replace(rival, None, draft, by, ruling, terms) for rival, ruling in encounter.replaced]
+            touched = self._replace_all(encounter, None, by, terms)
             touched += self._weakened(encounter, by)
             if self._single(draft):
                 touched += self.settling.slot(draft.slot, draft.merge, by)
@@ -121,10 +123,10 @@ class Admission:
         self.workspace.advance(by, operation)
         return self._suppress(by, ())
 
-    def rivals_of(self, draft: Draft, now: datetime) -> list[MemoryHead]:
+    def rivals_of(self, draft: Draft, window: Window) -> list[MemoryHead]:
         """Standing memories of the draft's slot that claim something else and cannot hold beside it."""
         others = [h for h in self.workspace.in_slot(draft.slot) if h.current.claim != draft.claim]
-        return [head for head in others if not head.current.merged and self._competes(draft, head, now)]
+        return [head for head in others if not head.current.merged and self._competes(draft, head, window)]
 
     # Checks ------------------------------------------------------------------------------------------------
 
@@ -156,27 +158,72 @@ class Admission:
         relearnt = bool(self.workspace.with_claim(draft.claim))
         return bool(origins) or (bool(stones) and draft.source not in _EXPLICIT and not relearnt)
 
-    def _competes(self, draft: Draft, head: MemoryHead, now: datetime) -> bool:
+    def _competes(self, draft: Draft, head: MemoryHead, window: Window) -> bool:
         """Whether both cannot hold: one-valued slot, overlapping times, neither an exception to the other."""
         if draft.cardinality is Cardinality.MANY and head.id not in self.similar:
             return False
         old = head.current
         if draft.temporary != (old.kind in TEMPORARY_KINDS):
             return False
-        if any(end is not None and end <= now for end in (draft.valid_to, old.valid_to)):
-            return False  # one of them is told of the past only
-        return overlap((draft.valid_from, draft.valid_to), (old.valid_from, old.valid_to))
+        return window.overlaps(old.window)
+
+    def _same(self, draft: Draft, by: Authorship, terms: Terms) -> MemoryHead | None:
+        """The memory that says the same of the same time; what held at another time is another memory."""
+        said = self._window(draft, None, by, terms)
+        for head in self.workspace.with_claim(draft.claim):
+            if head.id != _id(terms.rewrites) and said.overlaps(head.current.window):
+                return head
+        return None
+
+    def _window(self, draft: Draft, same: MemoryHead | None, by: Authorship, terms: Terms) -> Window:
+        """When the draft holds. What is said of the present without a beginning holds from when it is said.
+
+        What was said before of the same claim keeps its own bounds where the draft names none: to say again what
+        holds is not to cancel what was announced for later. A bound read from the wording only widens, and so does
+        a correction of another value.
+        """
+        start, end = draft.valid_from, draft.valid_to
+        if same is not None:
+            held, given = same.current.window, draft.statement
+            widens = given.valid_from is None or bool(terms.against)
+            if start is None or (widens and (held.start is None or held.start < start)):
+                start = held.start
+            if not terms.against and (
+                end is None or (given.valid_to is None and (held.end is None or held.end > end))
+            ):
+                end = held.end
+        elif start is None and terms.rewrites is None and (end is None or end > by.now):
+            start = self._began(draft, by)
+        return Window(start, end)
+
+    def _began(self, draft: Draft, by: Authorship) -> datetime:
+        """When a value said without a beginning took its predecessor's place: when it was said.
+
+        Unless the slot knows something said later than that (an import out of order): then when it is accepted.
+        """
+        said_at = draft.statement.said_at
+        if said_at is None or said_at >= by.now:
+            return by.now
+        known = [h.current.said_at or h.current.recorded_at for h in self.workspace.in_slot(draft.slot)]
+        return said_at if all(moment <= said_at for moment in known) else by.now
 
     # Meeting rivals ----------------------------------------------------------------------------------------
 
-    def _meet(self, draft: Draft, by: Authorship, terms: Terms) -> _Encounter:
-        """Sort rivals into those replaced and those that stand, with the evidence that is left of them."""
-        rivals = {h.id: h for h in (*terms.against, *self.rivals_of(draft, by.now))}
+    def _meet(self, draft: Draft, by: Authorship, terms: Terms, same: MemoryHead | None) -> _Encounter:
+        """Sort rivals into those replaced and those that stand, with the evidence that is left of them.
+
+        A statement of the past only, which cannot replace a rival there, leaves the present as it is.
+        """
+        window = self._window(draft, same, by, terms)
+        rivals = {h.id: h for h in (*terms.against, *self.rivals_of(draft, window))}
         if terms.rewrites is not None:
             rivals.pop(terms.rewrites.id, None)
-        encounter = _Encounter()
+        encounter = _Encounter(window)
         for rival in rivals.values():
+            past = window.over(by.now) or rival.current.window.over(by.now)
             left = rival.current.evidence.unseen_by(by.knowledge)
+            if past and (left or draft.source not in _EXPLICIT):
+                continue
             if left:
                 encounter.standing.append((rival, left, None))
                 continue
@@ -187,7 +234,7 @@ class Admission:
             ruling = self._rule(draft, rival)
             if ruling.verdict is Verdict.REPLACE:
                 encounter.replaced.append((rival, ruling))
-            else:
+            elif not past:
                 encounter.standing.append((rival, rival.current.evidence, ruling))
         return encounter
 
@@ -235,10 +282,13 @@ class Admission:
             "support": evidence.support,
             "confidence": evidence.confidence,
         }
-        if encounter.replaced and draft.valid_from is None and own is None:
-            fixed["valid_from"] = by.now
+        if own is None and (encounter.replaced or self._has_past(draft)):
+            fixed["valid_from"] = encounter.window.start
+        elif same is not None:
+            fixed |= {"valid_from": encounter.window.start, "valid_to": encounter.window.end}
         head, effect = self._stage_own(draft, by, terms, same, fixed, reason)
-        touched = [self._replace(rival, head, draft, by, ruling, terms) for rival, ruling in encounter.replaced]
+        touched = self._replace_all(encounter, head, by, terms)
+        touched += self._rewrite_past(draft, head, encounter.window, by)
         if same is not None and terms.rewrites is not None:
             touched.append(self._merge_away(terms.rewrites, head, by, reason))
         for rival, left, ruling in encounter.standing:
@@ -313,36 +363,51 @@ class Admission:
         self.settling.note(event, head, after, by, reason, {"support": after.current.support})
         return after, Effect.REACTIVATED if revived else Effect.SUPPORTED
 
+    def _has_past(self, draft: Draft) -> bool:
+        """Whether the slot knows of values whose time ends: this one then began after them."""
+        return self._single(draft) and any(
+            not h.current.merged and h.current.window.end is not None
+            for h in (*self.workspace.in_slot(draft.slot), *self.workspace.past_of(draft.slot))
+        )
+
+    def _replace_all(
+        self, encounter: _Encounter, winner: MemoryHead | None, by: Authorship, terms: Terms
+    ) -> list[Affected]:
+        return [
+            item
+            for rival, ruling in encounter.replaced
+            for item in self._replace(rival, winner, encounter.window, by, ruling, terms)
+        ]
+
     def _replace(
         self,
         rival: MemoryHead,
         winner: MemoryHead | None,
-        draft: Draft,
+        window: Window,
         by: Authorship,
         ruling: Ruling,
         terms: Terms,
-    ) -> Affected:
-        """Stage that `rival` no longer stands: true until the winner began to hold, or never true (P10)."""
-        ws = self.workspace
+    ) -> list[Affected]:
+        """Stage that `rival` does not hold while the winner does, or was never true (P10)."""
         reason = terms.reason or ruling.reason
-        if winner is not None:
-            ws.link(winner.id, Relation.SUPERSEDES, rival.id)
         if terms.retracts:
-            return self.settling.retract(rival, by, reason)
-        closing = draft.valid_from or by.now
-        old = rival.current
-        if old.valid_from is not None:
-            closing = max(closing, old.valid_from)
-        ends = min(closing, old.valid_to) if old.valid_to is not None else closing
-        gone = closing <= by.now
-        # A change of state keeps the name and the context of the statement: whose value this was.
-        changes: dict[str, object] = {"valid_to": ends, "dot": old.dot, "context": old.context}
-        if gone:
-            changes |= {"status": Status.SUPERSEDED, "evidence": Evidence(), "disputed": False}
-        after = ws.revise(rival, by, reason, **changes)
+            if winner is not None:
+                self.workspace.link(winner.id, Relation.SUPERSEDES, rival.id)
+            return [self.settling.retract(rival, by, reason)]
         details = ruling_details(ruling) | ({"by": str(winner.id)} if winner else {})
-        self.settling.note(JournalEvent.SUPERSEDED, rival, after, by, reason, details)
-        return affected(after, Effect.SUPERSEDED, reason)
+        return self.settling.cut(rival, window, winner, by, reason, details)
+
+    def _rewrite_past(self, draft: Draft, head: MemoryHead, window: Window, by: Authorship) -> list[Affected]:
+        """A statement that reaches back also limits values that were replaced since (they were loaded for it)."""
+        if not self._single(draft) or draft.source not in _EXPLICIT:
+            return []
+        reason = "told later: another value held then"
+        return [
+            item
+            for old in self.workspace.past_of(draft.slot)
+            if old.current.claim != draft.claim and window.overlaps(old.current.window)
+            for item in self.settling.cut(old, window, head, by, reason, {"by": str(head.id)})
+        ]
 
     def _stand(
         self,
@@ -409,14 +474,6 @@ class Admission:
     ) -> ChangeResult:
         state = self.workspace.state
         return ChangeResult(head, effect, tuple(touched), state.revision, state.clock, by.dot)
-
-
-def overlap(a: tuple[datetime | None, datetime | None], b: tuple[datetime | None, datetime | None]) -> bool:
-    """Whether two half-open intervals share a moment; None is unbounded."""
-    (a_from, a_to), (b_from, b_to) = a, b
-    starts_before_b_ends = a_from is None or b_to is None or a_from < b_to
-    ends_after_b_starts = a_to is None or b_from is None or b_from < a_to
-    return starts_before_b_ends and ends_after_b_starts
 
 
 def visible_to(head: MemoryHead, agent: str) -> bool:

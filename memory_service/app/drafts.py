@@ -84,6 +84,12 @@ class Draft:
         return self.assertion is not None
 
     @property
+    def reaches_back(self) -> bool:
+        """Whether it may speak of a time before the values known now: it names a bound, or when it was said."""
+        bounded = (self.valid_from, self.valid_to, self.statement.said_at) != (None, None, None)
+        return self.structured and self.cardinality is Cardinality.ONE and bounded
+
+    @property
     def temporary(self) -> bool:
         """Whether it holds only for a while."""
         return self.kind in TEMPORARY_KINDS

@@ -1,0 +1,49 @@
+"""The past time that a question itself names: "which editor did I use three months ago"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from memory_service.domain.text._when_base import looks_past
+from memory_service.domain.text.when import find_times, finest
+
+# A question about the past that no verb of its own shows as such.
+_PAST_QUESTION_RE: Final = re.compile(
+    r"\b(?:did|was|were|had|used to|then|back then|at the time|led|ran|held|kept)\b"
+    r"|当时|那时|那会儿|那天|之前|以前|原来|[在用吃住做叫开穿喝写读学养]的(?:是|还是)|的是(?:什么|哪|谁)|曾",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTime:
+    """The moment a question is about, and its words for it."""
+
+    at: datetime
+    words: str
+
+
+def time_asked(query: str, now: datetime, tz: ZoneInfo) -> AskedTime | None:
+    """The one past time a question names; None when it names none, or several that differ.
+
+    Args:
+        query: English or Chinese.
+        now: when it is asked (aware); relative words count from here.
+        tz: zone of whoever asks.
+
+    Returns:
+        The middle of what was named (noon of a day, the 16th of a month), in UTC: a value that changed on the edge
+        of it is then the one that held for most of it. What is not wholly over is no time of the past.
+    """
+    leans_past = looks_past(query) or _PAST_QUESTION_RE.search(query) is not None
+    spans = find_times(query, now, tz, past=True if leans_past else None)
+    over = [span for span in spans if span.day_said and span.end <= now]
+    chosen = finest(over)
+    if chosen is None or any(not (s.start <= chosen.start and chosen.end <= s.end) for s in over):
+        return None
+    middle = chosen.start + (chosen.end - chosen.start) / 2
+    return AskedTime(middle, query[slice(*chosen.text_span)].strip())
