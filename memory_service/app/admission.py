@@ -179,18 +179,18 @@ class Admission:
         """When the draft holds. What is said of the present without a beginning holds from when it is said.
 
         What was said before of the same claim keeps its own bounds where the draft names none: to say again what
-        holds is not to cancel what was announced for later. A bound read from the wording only widens, and so does
-        a correction of another value.
+        holds is not to cancel what was announced for later. A beginning read from the wording ("from today") does not
+        move a known one forward, nor does a correction of another value.
         """
         start, end = draft.valid_from, draft.valid_to
         if same is not None:
             held, given = same.current.window, draft.statement
-            widens = given.valid_from is None or bool(terms.against)
-            if start is None or (widens and (held.start is None or held.start < start)):
+            earlier = start is not None and held.start is not None and held.start < start
+            if terms.against:
+                earlier = earlier or held.start is None
+            if start is None or (earlier and (given.valid_from is None or terms.against)):
                 start = held.start
-            if not terms.against and (
-                end is None or (given.valid_to is None and (held.end is None or held.end > end))
-            ):
+            if end is None and not terms.against:
                 end = held.end
         elif start is None and terms.rewrites is None and (end is None or end > by.now):
             start = self._began(draft, by)
