@@ -26,18 +26,19 @@ from memory_service.domain import limits
 from memory_service.domain.errors import DeadlineExceeded, InvalidInput, Reason
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import MemoryHead, Status
-from memory_service.domain.ranking import PROFILES, Ranked, RankingProfile, ScoreBreakdown, rank
+from memory_service.domain.ranking import PROFILES, Combination, Ranked, RankingProfile, ScoreBreakdown, rank
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list, names_list, neighbour_places
-from memory_service.domain.retrieval.columns import Ints, Mask
+from memory_service.domain.retrieval.columns import Floats, Ints, Mask
 from memory_service.domain.retrieval.dense import NO_VECTOR
 from memory_service.domain.retrieval.filters import current_rows, matching_rows, timely_rows, unexpired_rows
 from memory_service.domain.retrieval.fusion import CandidateLists
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
+from memory_service.domain.retrieval.timing import timing
 from memory_service.domain.standing import Standing, standing_at
 from memory_service.domain.text import analyse, check_storable
-from memory_service.domain.text.asked import AskedTime, time_asked
+from memory_service.domain.text.asked import AskedTime, time_asked, times_asked
 from memory_service.domain.vector_clock import VectorClock
 from memory_service.ports.clock import Clock
 from memory_service.ports.embedder import Embedder, FloatMatrix
@@ -375,7 +376,15 @@ class _Search:
             rows = np.flatnonzero(self._eligible())
         lists = self._lexical(rows, self._dense(rows))
         with self.watch.stage("score"):
-            ranked = rank(self.snapshot, rows, lists, now=self.now, limit=self.request.limit, profile=self.profile)
+            ranked = rank(
+                self.snapshot,
+                rows,
+                lists,
+                now=self.now,
+                limit=self.request.limit,
+                profile=self.profile,
+                timing=self._timing(rows),
+            )
         return _Found(len(rows), ranked, self._degraded())
 
     def _eligible(self) -> Mask:
@@ -385,6 +394,14 @@ class _Search:
             return matching & current_rows(self.snapshot, self.now, valid_at=where.valid_at)
         # The store chose by what was believed then, and held then; archived memories are part of the past.
         return matching & timely_rows(self.snapshot, self.now) & unexpired_rows(self.snapshot, self.now)
+
+    def _timing(self, rows: Ints) -> Floats | None:
+        """How well each row fits the time the question is about; a profile that multiplies has no say in it."""
+        query = self.request.query
+        if not query.strip() or self.profile.combination is Combination.PRODUCT:
+            return None
+        zone = time_zone(self.request.time_zone, "time_zone")
+        return timing(self.snapshot, rows, times_asked(query, self.now, zone), self.now)
 
     def _dense(self, rows: Ints) -> CandidateLists:
         vector = self.embedded.vector

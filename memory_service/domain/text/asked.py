@@ -9,6 +9,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from memory_service.domain.text._when_base import looks_past
+from memory_service.domain.text.calendar_math import FINENESS, Granularity
 from memory_service.domain.text.when import find_times, finest
 
 # A question about the past that no verb of its own shows as such.
@@ -27,6 +28,31 @@ class AskedTime:
     words: str
 
 
+@dataclass(frozen=True, slots=True)
+class AskedTimes:
+    """What a question says of time.
+
+    Attributes:
+        windows: the stretches it names to the week or finer, as (start, end) in UTC.
+        past: whether it asks about what was.
+    """
+
+    windows: tuple[tuple[datetime, datetime], ...] = ()
+    past: bool = False
+
+
+def times_asked(query: str, now: datetime, tz: ZoneInfo) -> AskedTimes:
+    """The times a question names, relative to `now`, for ranking by them."""
+    past = _leans_past(query)
+    spans = find_times(query, now, tz, past=True if past else None)
+    fine = [span for span in spans if FINENESS[span.granularity] <= FINENESS[Granularity.RANGE]]
+    return AskedTimes(tuple((span.start, span.end) for span in fine), past)
+
+
+def _leans_past(query: str) -> bool:
+    return looks_past(query) or _PAST_QUESTION_RE.search(query) is not None
+
+
 def time_asked(query: str, now: datetime, tz: ZoneInfo) -> AskedTime | None:
     """The one past time a question names; None when it names none, or several that differ.
 
@@ -39,8 +65,7 @@ def time_asked(query: str, now: datetime, tz: ZoneInfo) -> AskedTime | None:
         The middle of what was named (noon of a day, the 16th of a month), in UTC: a value that changed on the edge
         of it is then the one that held for most of it. What is not wholly over is no time of the past.
     """
-    leans_past = looks_past(query) or _PAST_QUESTION_RE.search(query) is not None
-    spans = find_times(query, now, tz, past=True if leans_past else None)
+    spans = find_times(query, now, tz, past=True if _leans_past(query) else None)
     over = [span for span in spans if span.day_said and span.end <= now]
     chosen = finest(over)
     if chosen is None or any(not (s.start <= chosen.start and chosen.end <= s.end) for s in over):

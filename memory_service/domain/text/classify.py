@@ -39,6 +39,9 @@ class StatementKind(StrEnum):
     TEMPORARY_PREFERENCE = "temporary_preference"
 
 
+_UNBOUNDED: Final = Window()
+
+
 @dataclass(frozen=True, slots=True)
 class Classification:
     """What the wording of a statement shows.
@@ -59,7 +62,7 @@ class Classification:
     standing: bool
     expires_after_hint: timedelta | None
     cues: tuple[str, ...]
-    window: Window = Window()
+    window: Window = _UNBOUNDED
 
     @property
     def passing(self) -> bool:

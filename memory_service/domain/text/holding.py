@@ -1,4 +1,4 @@
-"""From when and until when a statement says that something holds: "since the 2nd", "until Friday", 从下个月起, 到周五为止.
+"""From when and until when a statement says that it holds: "since the 2nd", "until Friday", 从下个月起, 到周五为止.
 
 Only what the words say plainly beside a resolved time counts. A past date after "from" is mostly where a thing comes
 from ("the notes from Monday"), two bare weekdays are mostly a weekly schedule, and a clock time alone is a time of
@@ -91,9 +91,10 @@ def held_window(text: str, spans: Sequence[TimeSpan], said_at: datetime) -> Wind
                 ends.append((span, span.end))
         elif _NOT_UNTIL_RE.search(before + (own.group() if own else "")):
             starts.append((span, span.start))
-        elif _stops(before, after, own) or (index and starts and _TO_RE.search(before)):
-            if not _ONLY_THEN_RE.match(after):
-                ends.append((span, _end(span, own, before)))
+        elif (_stops(before, after, own) or (index and starts and _TO_RE.search(before))) and (
+            not _ONLY_THEN_RE.match(after)
+        ):
+            ends.append((span, _end(span, own, before)))
     if not starts and not ends and changed and len(spans) == 1 and spans[0].day_said and spans[0].start <= said_at:
         starts.append((spans[0], spans[0].start))
     return _window(text, starts, ends)
