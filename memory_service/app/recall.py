@@ -38,7 +38,7 @@ from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from memory_service.domain.retrieval.timing import timing
 from memory_service.domain.standing import Standing, standing_at
 from memory_service.domain.text import analyse, check_storable
-from memory_service.domain.text.asked import AskedTime, time_asked, times_asked
+from memory_service.domain.text.asked import AskedTime, time_asked, times_asked, without_time
 from memory_service.domain.vector_clock import VectorClock
 from memory_service.ports.clock import Clock
 from memory_service.ports.embedder import Embedder, FloatMatrix
@@ -249,11 +249,18 @@ class Recall:
         return replace(request, where=where, vector=vector), profile
 
     def _timed(self, request: RecallRequest) -> tuple[RecallRequest, AskedTime | None]:
-        """The request with the past time that its query names, where it asked for that and gave none."""
-        if not request.resolve_time or request.times.given or request.where.valid_at is not None:
-            return request, None
-        asked = time_asked(request.query, self.clock.now(), time_zone(request.time_zone, "time_zone"))
-        return (request, None) if asked is None else (replace(request, as_of_valid=asked.at), asked)
+        """The request with the past time that its query names, where it asked for that and gave none.
+
+        What is answered about a time is looked for without the query's words for it.
+        """
+        now, zone = self.clock.now(), time_zone(request.time_zone, "time_zone")
+        asked = None
+        if request.resolve_time and not request.times.given and request.where.valid_at is None:
+            asked = time_asked(request.query, now, zone)
+            request = request if asked is None else replace(request, as_of_valid=asked.at)
+        if request.as_of_valid is not None:
+            request = replace(request, query=without_time(request.query, request.as_of_valid, now, zone))
+        return request, asked
 
     async def _shown(
         self, snapshot: OwnerSnapshot, request: RecallRequest, found: _Found, now: datetime
@@ -400,7 +407,7 @@ class _Search:
         query = self.request.query
         if not query.strip() or self.profile.combination is Combination.PRODUCT:
             return None
-        zone = time_zone(self.request.time_zone, "time_zone")
+        zone = time_zone(self.request.time_zone, "time_zone") if self.request.time_zone else None
         return timing(self.snapshot, rows, times_asked(query, self.now, zone), self.now)
 
     def _dense(self, rows: Ints) -> CandidateLists:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -18,6 +18,9 @@ _PAST_QUESTION_RE: Final = re.compile(
     r"|当时|那时|那会儿|那天|之前|以前|原来|[在用吃住做叫开穿喝写读学养]的(?:是|还是)|的是(?:什么|哪|谁)|曾",
     re.IGNORECASE,
 )
+
+_UTC_ZONE: Final = ZoneInfo("UTC")
+_ZONES_APART: Final = timedelta(hours=14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +44,26 @@ class AskedTimes:
     past: bool = False
 
 
-def times_asked(query: str, now: datetime, tz: ZoneInfo) -> AskedTimes:
-    """The times a question names, relative to `now`, for ranking by them."""
+def times_asked(query: str, now: datetime, tz: ZoneInfo | None) -> AskedTimes:
+    """The times a question names, relative to `now`, for ranking by them; wider where the zone is not known."""
     past = _leans_past(query)
-    spans = find_times(query, now, tz, past=True if past else None)
+    spans = find_times(query, now, tz or _UTC_ZONE, past=True if past else None)
+    slack = timedelta(0) if tz is not None else _ZONES_APART
     fine = [span for span in spans if FINENESS[span.granularity] <= FINENESS[Granularity.RANGE]]
-    return AskedTimes(tuple((span.start, span.end) for span in fine), past)
+    return AskedTimes(tuple((span.start - slack, span.end + slack) for span in fine), past)
+
+
+def without_time(query: str, at: datetime, now: datetime, tz: ZoneInfo) -> str:
+    """A question without its words for the time `at`, about which it is answered: they say nothing of what is sought.
+
+    The question as it is when nothing else would be left of it.
+    """
+    spans = find_times(query, now, tz, past=True if at <= now else None)
+    rest = query
+    for span in sorted(spans, key=lambda span: -span.text_span[0]):
+        if span.day_said and span.start - _ZONES_APART <= at < span.end + _ZONES_APART:
+            rest = rest[: span.text_span[0]] + rest[span.text_span[1] :]
+    return rest if re.search(r"\w{2,}", rest) else query
 
 
 def _leans_past(query: str) -> bool:
