@@ -32,6 +32,7 @@ from memory_service.domain.records import (
     JournalEntry,
     JournalEvent,
     Link,
+    MemoryFilter,
     OwnerState,
     StoredOutcome,
     Tombstone,
@@ -44,6 +45,8 @@ from memory_service.ports.memory_store import OwnerChange
 
 _WORDINGS_MAX = 2_000
 """Newest forgotten wordings that an inferred statement is compared with."""
+PAST_VALUES_MAX = 1_000
+"""Replaced values of a slot that a statement about the past may limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +199,21 @@ class Workspace:
     def adopt(self, heads: Iterable[MemoryHead]) -> None:
         """Take heads that were read, unless a newer version of them is staged here."""
         for head in heads:
-            if head.id not in self.heads and head.id not in self._forgotten:
-                self._place(head)
+            if head.id not in self._forgotten:
+                # One that is here already may have been read for its slot, and now be looked for by its claim.
+                self._place(self.heads.get(head.id, head))
+
+    async def load_past(self, slots: Iterable[str]) -> None:
+        """Fetch the values of these (loaded) slots that were replaced, at most `PAST_VALUES_MAX` of them."""
+        wanted = frozenset(slot for slot in slots if slot)
+        if wanted and self.state.revision:
+            where = MemoryFilter(slots=wanted, statuses=frozenset({Status.SUPERSEDED}))
+            self.adopt(await self.change.select(where, limit=PAST_VALUES_MAX))
+
+    def past_of(self, slot: str) -> list[MemoryHead]:
+        """Superseded heads of a slot, as far as they were loaded or replaced in this change."""
+        heads = [self.heads[i] for i in self._by_slot.get(slot, ()) if i in self.heads]
+        return [h for h in heads if h.current.slot == slot and h.current.status is Status.SUPERSEDED]
 
     def in_slot(self, slot: str) -> list[MemoryHead]:
         """Current heads of a loaded slot."""

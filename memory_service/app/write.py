@@ -120,6 +120,7 @@ class Write:
             workspace = Workspace.of(change, self.changes.ids, owner)
             authors: list[Authorship] = []
             await workspace.load([d.slot for d in accepted], [d.claim for d in accepted])
+            await workspace.load_past(d.slot for d in accepted if d.reaches_back)
             for draft, meta, near in zip(drafts, metas, nearby, strict=True):
                 if isinstance(draft, MemoryServiceError):
                     results.append(draft)

@@ -192,6 +192,7 @@ def rank(
     now: datetime,
     limit: int,
     profile: RankingProfile = DEFAULT_PROFILE,
+    timing: Floats | None = None,
 ) -> list[Ranked]:
     """The best `limit` of `rows`, best first; fewer only when there are fewer.
 
@@ -202,12 +203,15 @@ def rank(
         rows: live rows that may be answered, shape (memories,).
         lists: of the same memories in the same order.
         now: the time that freshness is about.
+        timing: a factor on each one's score (see `retrieval.timing`), shape (memories,); 1 without it.
     """
     semantic = relevance(lists, len(rows), profile.fusion)
     pool = _most_relevant(semantic, limit * profile.over_fetch)
     # Without a query nothing but freshness and importance tells memories apart, so both count in full.
     floor = profile.freshness_floor if lists.asked else 0.0
     parts = _score(snapshot, rows[pool], semantic[pool], now, profile, floor)
+    if timing is not None:
+        parts = replace(parts, final=np.round(parts.final * timing[pool], _DECIMALS))
     order = _ordered(snapshot, rows[pool], parts.final)
     chosen, reserved = _with_quotas(snapshot, rows[pool], parts, order, limit, profile.quotas)
     places = pool[chosen]

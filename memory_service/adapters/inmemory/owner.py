@@ -63,7 +63,7 @@ class _Piece:
 
 
 @dataclass
-class _Memory:
+class StoredMemory:
     """One memory: all its versions; `changed` is the revision that last changed what a recall sees of it."""
 
     id: MemoryId
@@ -139,7 +139,7 @@ class OwnerData:
 
     def __init__(self) -> None:
         self.state = OwnerState(Revision(0), VectorClock(), b"")
-        self._memories: dict[MemoryId, _Memory] = {}
+        self._memories: dict[MemoryId, StoredMemory] = {}
         self._order: list[_PageKey] = []
         self._slots: defaultdict[str, set[MemoryId]] = defaultdict(set)
         self._claims: defaultdict[str, set[MemoryId]] = defaultdict(set)
@@ -152,12 +152,12 @@ class OwnerData:
 
     # Reading -----------------------------------------------------------------------------------------------
 
-    def memory(self, memory_id: MemoryId) -> _Memory | None:
+    def memory(self, memory_id: MemoryId) -> StoredMemory | None:
         """The memory that has a head, None when it never existed or was forgotten."""
         memory = self._memories.get(memory_id)
         return None if memory is None or memory.forgotten else memory
 
-    def in_order(self, after: _PageKey | None = None) -> Iterator[_Memory]:
+    def in_order(self, after: _PageKey | None = None) -> Iterator[StoredMemory]:
         """Memories with a head, by (created_at, id), strictly after `after`."""
         start = 0 if after is None else bisect.bisect_right(self._order, after)
         for _, memory_id in self._order[start:]:
@@ -183,7 +183,7 @@ class OwnerData:
         memory = self._memories.get(memory_id)
         return [] if memory is None else [own_assertion(version) for version in memory.versions]
 
-    def changed_since(self, revision: Revision) -> Iterator[_Memory]:
+    def changed_since(self, revision: Revision) -> Iterator[StoredMemory]:
         """Memories changed after `revision`, forgotten ones included, by (created_at, id)."""
         changed = [memory for memory in self._memories.values() if memory.changed > revision]
         return iter(sorted(changed, key=lambda memory: memory.page_key))
@@ -309,7 +309,7 @@ class OwnerData:
     def _append(self, version: MemoryVersion, revision: Revision) -> None:
         memory = self._memories.get(version.id)
         if memory is None:
-            memory = _Memory(version.id, version.recorded_at)
+            memory = StoredMemory(version.id, version.recorded_at)
             self._memories[version.id] = memory
             bisect.insort(self._order, memory.page_key)
         else:
@@ -319,7 +319,7 @@ class OwnerData:
         self._slots[version.slot].add(version.id)
         self._claims[version.claim].add(version.id)
 
-    def _unindex(self, memory: _Memory) -> None:
+    def _unindex(self, memory: StoredMemory) -> None:
         newest = memory.versions[-1]
         for index, key in ((self._slots, newest.slot), (self._claims, newest.claim)):
             index[key].discard(memory.id)
@@ -336,13 +336,13 @@ class OwnerData:
         memory.changed = revision
 
     @staticmethod
-    def _unsay(memory: _Memory, text: str, revision: Revision) -> None:
+    def _unsay(memory: StoredMemory, text: str, revision: Revision) -> None:
         for pieces in memory.pieces.values():
             for ordinal in [number for number, piece in pieces.items() if piece.text == text]:
                 del pieces[ordinal]
         memory.changed = revision
 
-    def _forget(self, memory: _Memory, revision: Revision) -> None:
+    def _forget(self, memory: StoredMemory, revision: Revision) -> None:
         self._journal[memory.id] = [
             entry if entry.event is JournalEvent.FORGOTTEN else replace(entry, reason="")
             for entry in self._journal[memory.id]
@@ -370,7 +370,7 @@ class OwnerData:
 
     def store_vectors(self, fragments: Iterable[Fragment]) -> None:
         """Keep vectors of fragments that still exist, under the next revision; no change when none does."""
-        kept: list[tuple[_Memory, _Piece, Fragment, NDArray[np.float32]]] = []
+        kept: list[tuple[StoredMemory, _Piece, Fragment, NDArray[np.float32]]] = []
         for fragment in fragments:
             memory = self.memory(fragment.memory_id)
             pieces = {} if memory is None else memory.pieces.get(fragment.content_version, {})
