@@ -146,17 +146,29 @@ PREFERENCE_RE: Final = re.compile(
     r"|喜欢|偏爱|偏好|最爱|爱(?=[吃喝听看用玩去穿逛读泡睡坐])|钟爱|热衷|对胃口",
     _I,
 )
-# Whole phrases that deny or dislike: each is one negator, whatever words it holds.
+# Phrases of dislike: each is a negator and the word of liking at once.
+DISLIKE_RE: Final = re.compile(
+    r"\bcan(?:['\u2019]?t|not) (?:stand|bear|abide)\b|\bleaves? (?:\w+ )?cold\b|\bput(?:s"
+    r"|ting)? (?:\w+ )off\b|受不了|受不住|吃不消",
+    _I,
+)
+# Whole phrases that deny: each is one negator, whatever words it holds.
 DENIAL_RE: Final = re.compile(
-    r"\bcan(?:['\u2019]?t|not) (?:stand|bear|abide)\b|\bleaves? (?:\w+ )?cold\b|\bput(?:s|ting)? (?:\w+ )off\b"
-    r"|\b(?:frightens?|scares?|scared|afraid|terrifies|terrified|bothers?|mind|fears?|frightened|annoys?"
+    r"\b(?:frightens?|scares?|scared|afraid|terrifies|terrified|bothers?|mind|fears?|frightened|annoys?"
     r"|upsets?)\b"
     r"|\b(?:have|has|had|['\u2019](?:ve|s)) (?:stopped|given up|quit)\b|\bleave \w+ out of\b"
     r"|\bkeep(?:s)? clear of\b"
     r"|\brather not\b|\bin(?:to)? (?:a rash|hives)\b|\bskip\b|\bthe only \w+\b(?=[^,.]* (?:not|n['\u2019]t)\b)"
-    r"|^\s*无(?!论)|受不了|受不住|吃不消|滴酒不沾|免了|过敏|见[了到]就(?:跑|躲|烦)|免谈|敬谢不敏"
-    r"|(?<=[一])碰[^,。]{0,8}就",
+    r"|^\s*无(?!论)|滴酒不沾|免了|过敏|见[了到]就(?:跑|躲|烦)|免谈|敬谢不敏|(?<=[一])碰[^,。]{0,8}就",
     _I,
+)
+# Nobody but her: only she.
+NOBODY_BUT_EN_RE: Final = re.compile(
+    r"\b(?:nobody|no one|none|no \w+) (?:but|except|other than|apart from|besides)\b", _I
+)
+NOBODY_BUT_ZH_RE: Final = re.compile(
+    r"除了([^,。]{1,6}?)(?:以外|之外|外)?[,\uff0c]?(?:没有?(?:别的?|其他|人)|谁[都也](?:没有?|不)"
+    r"|都?没有?(?:别的?|其他|人))"
 )
 # What follows is set against what is said: "tea rather than coffee", 茶而不是咖啡.
 CONTRAST_RE: Final = re.compile(
