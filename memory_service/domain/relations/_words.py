@@ -198,6 +198,7 @@ healthy | ill sick
 remember | forget
 win | lose
 everybody | nobody
+well | badly
 big | small little tiny
 indoors | outdoors outside
 keep | sell sold
