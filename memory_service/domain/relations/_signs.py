@@ -1,11 +1,13 @@
-"""The wordings that tell how a statement stands to what was said before: a pattern a sign, both languages."""
+"""The wordings that tell how a statement stands to what was said before: a pattern a sign, both languages.
+
+The patterns read normalised text, which is in lower case.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-_I: Final = re.IGNORECASE
 _DAY: Final = (
     r"(?:today|tonight|tomorrow|now|mon|tues|wednes|thurs|fri|satur|sun|monday|this|next|last|january|february"
     r"|march|april|may|june|july|august|september|october|november|december|\d{4}|the \d|yesterday)"
@@ -54,7 +56,6 @@ CHANGE_RE: Final = re.compile(
     r"|离婚|结婚了|订婚|搬家|毕业了|不[^,。\uff0c]{1,6}了(?:$|[,。\uff0c])"
     r"|变了|变成|变为|没了|放弃|作废|更新为|更名|如今|这阵子起|起改|把[^,。\uff0c]{1,8}(?:戒|卖|改|换|拴"
     r"|搬|撤|停|退)",
-    _I,
 )
 
 # May say so: something new, or a present that a past stands against.
@@ -64,7 +65,6 @@ HINT_RE: Final = re.compile(
     r"|\blately\b|\brecently\b|\bsince\b|\b(?:latest|last) (?:week|month|year|winter|summer|spring|autumn"
     r"|test|exam|check)\b|\bout of order\b"
     r"|现在|眼下|终于|已经|开始|开通|装上|上个?[周月]|今年|新[的买换来]|刚|最近|查出|又",
-    _I,
 )
 
 # Says in so many words that what was said before was wrong.
@@ -73,7 +73,6 @@ CORRECTION_RE: Final = re.compile(
     r"|misheard)\b|^misread\b|^no, "
     r"|\bnot \S+ as i said\b|\bmy mistake\b|\b(?:scratch|ignore) (?:that|my|what)\b|\bi said .{1,30}\bbut\b"
     r"|说错|记错|写错|弄错|搞错|看错|听错|打错|更正|纠正|口误|笔误|^不是[,\uff0c]|我是说|刚才说的?不对",
-    _I,
 )
 
 # Only under a condition, on an occasion, in a place: stands beside a rule and does not replace it.
@@ -86,13 +85,11 @@ SCOPE_RE: Final = re.compile(
     r"|(?:is|are)(?: all)? (?:fine|okay|ok|all right|alright)|on holiday|at the office)\b"
     r"|除非|除了|只限|仅限|仅此|例外|这次|这回|今晚|(?<!从)今天(?!起|第)|就这一次|下不为例|破例|的话|要是"
     r"|如果|假如|万一|时候才|没事|没关系",
-    _I,
 )
 
 MORE_RE: Final = re.compile(
     r"\b(?:also|as well|too|another|in addition|besides|my other|a second)\b|也(?!不)|还(?!是|没|有点)"
     r"|另外|另一|同时|兼",
-    _I,
 )
 
 DETAIL_RE: Final = re.compile(
@@ -101,16 +98,14 @@ DETAIL_RE: Final = re.compile(
     r"|no more than|up to|including|though|when it comes to|preferably|best)\b"
     r"|尤其|特别是|特别(?=爱|喜欢)|主要|多半|最好|其中|里面?我?(?:只|最|专)|偏爱|专挑|叫|名叫|至少|最多"
     r"|不超过|超过|大概|大约|拿手|一绝|定在|等等",
-    _I,
 )
 
-QUESTION_RE: Final = re.compile(r"[?\uff1f]\s*[\"'\u201d\u2019)]*\s*$|[吗么嘛]\s*[。!\uff01]?\s*$", _I)
+QUESTION_RE: Final = re.compile(r"[?\uff1f]\s*[\"'\u201d\u2019)]*\s*$|[吗么嘛]\s*[。!\uff01]?\s*$")
 HYPOTHETICAL_RE: Final = re.compile(
     r"^(?:imagine|suppose|supposing|what if|pretend|let['\u2019]s say|hypothetically|if i (?:were|had|was"
     r"|could))\b"
     r"|\b(?:i might|i may|perhaps i|maybe i|i could|thinking of|thinking about|considering)\b"
     r"|^(?:假设|想象)|也许|可能会|说不定|在考虑|考虑要不要",
-    _I,
 )
 
 # Told of one day: an event, which says little about what holds.
@@ -118,49 +113,55 @@ MOMENT_RE: Final = re.compile(
     r"\b(?:today|yesterday|last night|this morning|just now|right now|tonight|spent|saw|watched|overheard"
     r"|dropped)\b"
     r"|今天|昨天|昨晚|刚才|刚刚|今早|梦见|看到|看见|路过",
-    _I,
 )
 
 # The past, as a state that is over, told without what took its place.
-PAST_RE: Final = re.compile(r"\bused to\b|\bonce\b|\bformerly\b|以前|曾经|当过|从前|过去|原来", _I)
+PAST_RE: Final = re.compile(r"\bused to\b|\bonce\b|\bformerly\b|以前|曾经|当过|从前|过去|原来")
 
 ALL_RE: Final = re.compile(
     r"\b(?:all|every|everyone|everybody|always|only|whole|entire|each|both|ever)\b|都|全|总|一律|每|只"
     r"|一向|必|顿顿|凡",
-    _I,
 )
 NONE_RE: Final = re.compile(
     r"\b(?:none|never|nobody|no one|no|not (?:one|a|any)|neither|without)\b|从不|从来不|从没|绝不|一个也"
     r"|一点都|滴酒不沾|没有任何|没有一",
-    _I,
 )
 SELF_EN_RE: Final = re.compile(
-    r"\b(?:i|i['\u2019](?:m|ve|d|ll)|we|we['\u2019](?:re|ve|d|ll)|the user|me|my|our|us|mine)\b", _I
+    r"\b(?:i|i['\u2019](?:m|ve|d|ll)|we|we['\u2019](?:re|ve|d|ll)|the user|me|my|our|us|mine)\b"
 )
 SELF_SUBJECT_EN_RE: Final = re.compile(
-    r"(?:^|[,.;:]\s*|\b(?:and|but|so|because|that|when|if|is how)\s+)(?:i|we|the user)\b(?!['\u2019]?s\b)", _I
+    r"(?:^|[,.;:]\s*|\b(?:and|but|so|because|that|when|if|is how)\s+)(?:i|we|the user)\b(?!['\u2019]?s\b)"
 )
 
 PREFERENCE_RE: Final = re.compile(
     r"\b(?:like|love|enjoy|prefer|fond of|fan of|keen on|mad about|favou?rites?|adore|crazy about|into)\b"
     r"|喜欢|偏爱|偏好|最爱|爱(?=[吃喝听看用玩去穿逛读泡睡坐])|钟爱|热衷|对胃口",
-    _I,
 )
-# Whole phrases that deny or dislike: each is one negator, whatever words it holds.
+# Phrases of dislike: each is a negator and the word of liking at once.
+DISLIKE_RE: Final = re.compile(
+    r"\bcan(?:['\u2019]?t|not) (?:stand|bear|abide)\b|\bleaves? (?:\w+ )?cold\b|\bput(?:s"
+    r"|ting)? (?:\w+ )off\b|受不了|受不住|吃不消",
+)
+# Whole phrases that deny: each is one negator, whatever words it holds.
 DENIAL_RE: Final = re.compile(
-    r"\bcan(?:['\u2019]?t|not) (?:stand|bear|abide)\b|\bleaves? (?:\w+ )?cold\b|\bput(?:s|ting)? (?:\w+ )off\b"
-    r"|\b(?:frightens?|scares?|scared|afraid|terrifies|terrified|bothers?|mind|fears?|frightened|annoys?"
+    r"\b(?:frightens?|scares?|scared|afraid|terrifies|terrified|bothers?|mind|fears?|frightened|annoys?"
     r"|upsets?)\b"
     r"|\b(?:have|has|had|['\u2019](?:ve|s)) (?:stopped|given up|quit)\b|\bleave \w+ out of\b"
     r"|\bkeep(?:s)? clear of\b"
     r"|\brather not\b|\bin(?:to)? (?:a rash|hives)\b|\bskip\b|\bthe only \w+\b(?=[^,.]* (?:not|n['\u2019]t)\b)"
-    r"|^\s*无(?!论)|受不了|受不住|吃不消|滴酒不沾|免了|过敏|见[了到]就(?:跑|躲|烦)|免谈|敬谢不敏"
-    r"|(?<=[一])碰[^,。]{0,8}就",
-    _I,
+    r"|^\s*无(?!论)|滴酒不沾|免了|过敏|见[了到]就(?:跑|躲|烦)|免谈|敬谢不敏|(?<=[一])碰[^,。]{0,8}就",
+)
+# Nobody but her: only she.
+NOBODY_BUT_EN_RE: Final = re.compile(
+    r"\b(?:nobody|no one|none|no \w+) (?:but|except|other than|apart from|besides)\b"
+)
+NOBODY_BUT_ZH_RE: Final = re.compile(
+    r"除了([^,。]{1,6}?)(?:以外|之外|外)?[,\uff0c]?(?:没有?(?:别的?|其他|人)|谁[都也](?:没有?|不)"
+    r"|都?没有?(?:别的?|其他|人))"
 )
 # What follows is set against what is said: "tea rather than coffee", 茶而不是咖啡.
 CONTRAST_RE: Final = re.compile(
-    r"\b(?:rather than|instead of|as opposed to)\b|(?<=\bover)\s|,\s*(?=not\b)|而不是|而非|(?<!不)(?<!是)(?=不是)", _I
+    r"\b(?:rather than|instead of|as opposed to)\b|(?<=\bover)\s|,\s*(?=not\b)|而不是|而非|(?<!不)(?<!是)(?=不是)"
 )
-PREFERRED_TO_RE: Final = re.compile(r"\b(prefers?|sooner|rather)\b([^,.;]+?)\s(?:to|than)\s", _I)
+PREFERRED_TO_RE: Final = re.compile(r"\b(prefers?|sooner|rather)\b([^,.;]+?)\s(?:to|than)\s")
 PREFERRED_ZH_RE: Final = re.compile(r"(?:比起|与其|相比)([^,\uff0c更还宁不我]+)[,\uff0c]?")

@@ -20,7 +20,6 @@ kid child children
 start begin commence
 finish end
 big large
-small little tiny
 quick fast rapid
 roughly about approximately around
 reply answer respond response
@@ -37,7 +36,12 @@ meal food
 manager boss supervisor
 colleague coworker workmate
 everybody everyone all
-nobody noone
+open reopen
+mother mum mom mama mam
+father dad daddy papa
+brother bro
+grandmother grandma gran granny
+grandfather grandpa grandad
 somebody someone
 below beneath under underneath
 own have got possess
@@ -132,7 +136,11 @@ SAME_CHINESE: Final = """
 米饭 饭
 短信 信息 消息
 电话 来电
-截止 最迟 最晚 之前
+截止 最迟 最晚
+抽烟 吸烟
+会议 开会
+留 留着 保留
+独居 一个人住
 月底 月末
 年底 年末 今年之内
 全部 所有 全员 一律 统一
@@ -190,6 +198,11 @@ healthy | ill sick
 remember | forget
 win | lose
 everybody | nobody
+well | badly
+big | small little tiny
+indoors | outdoors outside
+keep | sell sold
+alone | share shared flatmate roommate
 start | stop
 renew | cancel expire terminate
 stay | leave
@@ -199,7 +212,7 @@ loud | quiet silent
 """
 
 DENYING_CHINESE: Final = """
-喜欢 | 讨厌 厌恶 烦 反感 嫌 嫌弃 嫌恶
+喜欢 | 讨厌 厌恶 烦 最烦 反感 嫌 嫌弃 嫌恶
 允许 | 禁止 严禁 谢绝 杜绝 拒绝 不准 不许
 公开 | 保密 机密
 开门 | 关门 关 闭馆 打烊 停业 关闭
@@ -208,7 +221,9 @@ DENYING_CHINESE: Final = """
 满 | 空
 可用 | 坏
 高 | 矮 低
-大 | 小
+室内 | 室外 户外
+留 | 卖 卖掉 扔
+独居 | 合租 合住
 早 | 迟
 早睡 | 熬夜 晚睡 夜猫子
 早起 | 赖床 晚起
@@ -237,6 +252,7 @@ tabs spaces
 upstairs downstairs
 daily weekly fortnightly monthly quarterly yearly
 cash card transfer
+刷卡 现金 转账
 leather plastic paper
 vegetarian vegan meat steak pork beef chicken
 male female
@@ -383,14 +399,14 @@ FIELDS: Final = (
 
 # Too common to make two statements related.
 GENERIC_ENGLISH: Final = """
-use take go get make put keep come thing way time lot bit day year week month know think say tell
+drink eat use take go get make put keep come thing way time lot bit day year week month know think say tell
 give show need want like find let set turn user good well much many really quite about new old now
 again back still already people someone everyone anything something nothing everything never always
 ever every formerly only even own everybody alone roughly approximately given choice simply each
 """
 
 GENERIC_CHINESE: Final = """
-用 来 去 做 弄 给 有 是 会 要 能 可以 想 时候 东西 事 人 天 次 个 年 月 用户
+吃 喝 时间 日子 安排 用 来 去 做 弄 给 有 是 会 要 能 可以 想 时候 东西 事 人 天 次 个 年 月 用户
 现在 今天 里 好 一个 喜欢
 """
 

@@ -140,7 +140,7 @@ def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Ite
         if found[name] > 0.3:
             yield _P, name
             break
-    if ("scope" in earlier.signs) != ("scope" in later.signs) and not found["values"] and found["scope"]:
+    if bool(earlier.scopes) != bool(later.scopes) and not found["values"] and found["scope"]:
         yield _O, "scope"
     if not (
         found["denies_apart"]

@@ -42,6 +42,7 @@ class Reading:
         people: kin and persons named by their role.
         leads_with: the person or the first content word the statement opens with.
         about_self: whether the speaker is the subject of a clause.
+        scopes: conditions, occasions and exceptions, as worded.
         labels: things named by a number or a letter at the start, as (thing, label).
         left_behind: numbers that are said to hold no more ("off 8080", "from ten to eleven").
         fields: the lines of a life it is about (`words.FIELDS`).
@@ -63,6 +64,7 @@ class Reading:
     people: frozenset[str]
     leads_with: str
     about_self: bool
+    scopes: frozenset[str]
     labels: frozenset[tuple[str, str]]
     left_behind: frozenset[float]
     fields: frozenset[int]
@@ -95,7 +97,9 @@ _MODAL_ZH_RE: Final = re.compile(
     "不可以|可以|不能够?|能够|不会|不用|不要|不必|不需要|不肯|不愿意?|不想|不是|不让|不准|不许|不到|不得|没有|从来不?|从不|绝不|一直|已经|现在|还是"
 )
 _NOT_DENIED_ZH: Final = frozenset(words.NOT_DENIED_CHINESE.split())
+_PLAIN_VERBS_ZH: Final = frozenset("喝吃弹穿戴骑")
 _VERBS_ZH: Final = frozenset("喝吃弹拉吹唱下打骑穿戴养学坐")
+_FROM_WEEKDAY_ZH_RE: Final = re.compile(r"(周[一二三四五六日天])起")
 _HARMLESS_RE: Final = re.compile(
     r"\b(?:with )?no (?:trouble|problems?|bother|harm|exceptions?|extensions?)\b|\bnot? at all bad\b"
 )
@@ -132,6 +136,10 @@ _TRIVIAL_NUMBERS_ZH: Final = frozenset("一")
 _GENERIC_EN: Final = frozenset(map(stem_english, words.GENERIC_ENGLISH.split()))
 _GENERIC_ZH: Final = frozenset(words.GENERIC_CHINESE.split())
 _ADDED_STOP_ZH: Final = frozenset(words.STOP_CHINESE.split())
+
+
+_LIKE_EN: Final = "like"
+_LIKE_ZH: Final = "偏好"
 
 
 def _grouped(table: str) -> dict[str, str]:
@@ -219,6 +227,9 @@ def read(text: str) -> Reading:
 def _read(text: str) -> Reading:
     folded = _SUBJECT_RE.sub(" i ", normalise(text)) if "user" in text or "User" in text else normalise(text)
     folded = folded.replace("用户", "我").replace("\u2019", "'").strip()
+    folded = signs.NOBODY_BUT_EN_RE.sub("only", folded)
+    folded = signs.NOBODY_BUT_ZH_RE.sub(r"只有\1", folded)
+    folded = _FROM_WEEKDAY_ZH_RE.sub(r"\1 起", folded)
     folded = _HARMLESS_RE.sub(" fine ", folded)
     folded = _NAMED_RE.sub(" name ", folded)
     folded = _USED_TO_RE.sub(" formerly ", folded)
@@ -265,6 +276,7 @@ def _read(text: str) -> Reading:
         people=people,
         leads_with=_lead(folded, order),
         about_self=_about_self(folded),
+        scopes=frozenset(match.group() for match in signs.SCOPE_RE.finditer(folded)),
         labels=_labels(folded),
         left_behind=_left_behind(folded),
         fields=frozenset(at for at, pattern in enumerate(_FIELD_RES) if pattern.search(folded)),
@@ -287,7 +299,11 @@ def _clauses(folded: str) -> Iterator[tuple[str, bool]]:
 def _clause(clause: str) -> tuple[list[str], bool]:
     """The content words of one clause, and whether it denies them."""
     found: list[str] = []
+    clause, dislikes = signs.DISLIKE_RE.subn(" ", clause)
+    if dislikes:
+        found.append(_LIKE_EN if clause.isascii() else _LIKE_ZH)
     clause, phrases = signs.DENIAL_RE.subn(" ", clause)
+    phrases += dislikes
     negative = (polarity(clause) == "-") != (phrases % 2 == 1)
     for is_cjk, token in tokens(clause):
         if not is_cjk:
@@ -313,7 +329,13 @@ def _chinese(han: str) -> Iterator[str]:
         for word in cut_words(run):
             if len(word) > 1 and word[0] in "不没未" and word not in _NOT_DENIED_ZH:
                 yield word[1:]
-            elif len(word) > 1 and word[0] in _VERBS_ZH and word not in _SAME_ZH and word not in _DENY_ZH:
+            elif (
+                (len(word) > 2 or word[0] in _PLAIN_VERBS_ZH)
+                and len(word) > 1
+                and word[0] in _VERBS_ZH
+                and word not in _SAME_ZH
+                and word not in _DENY_ZH
+            ):
                 yield word[0]
                 yield word[1:]
             else:
@@ -383,8 +405,7 @@ def _lead(folded: str, order: list[str]) -> str:
 def _values(folded: str) -> frozenset[tuple[int, str]]:
     found: set[tuple[int, str]] = set()
     for word in re.findall(r"[a-z]+(?:-[a-z]+)*", folded):
-        bare = word[:-1] if word.endswith("days") else word
-        found.update(_VALUES.get(bare, ()))
+        found.update(_VALUES.get(word) or _VALUES.get(word.removesuffix("s"), ()))
     if not folded.isascii():
         plain = _WEEKDAY_ZH_RE.sub(lambda match: "周" + match.group(1).replace("天", "日"), folded)
         for match in _VALUE_ZH_RE.findall(plain):
