@@ -6,8 +6,9 @@ schedule, a `Journey` runs the upkeep of everyone on board, day by day.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -34,6 +35,7 @@ __all__ = ["DAY", "Journey", "TimeMachine", "opened", "time_machine"]
 
 DAY: Final = timedelta(days=1)
 _UPKEEP_GAP_MIN: Final = timedelta(hours=1)
+_UPKEEP_AT_ONCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +60,16 @@ class TimeMachine:
         """Make it `to`, and do nothing else; a time that is past already moves nothing."""
         self.clock.advance(max(to - self.clock.now(), timedelta()))
 
-    async def keep_up(self, user: str, steps: Iterable[str]) -> int:
-        """Write down what was used, and run these upkeep steps for a user; how many memories that changed."""
-        names = tuple(steps)
+    async def keep_up(self, due: Mapping[str, Sequence[str]]) -> int:
+        """Write down what was used, and run the named upkeep steps for each user; how many memories that changed."""
         await self.application.accesses.flush()
-        if not names:
-            return 0
-        return sum((await self.application.upkeep.run(self.owner(user), *names)).values())
+        at_once = asyncio.Semaphore(_UPKEEP_AT_ONCE)
+
+        async def run(user: str, names: Sequence[str]) -> int:
+            async with at_once:
+                return sum((await self.application.upkeep.run(self.owner(user), *names)).values())
+
+        return sum(await asyncio.gather(*(run(user, names) for user, names in due.items() if names)))
 
 
 class Journey:
@@ -90,16 +95,21 @@ class Journey:
         machine, changed = self._machine, 0
         while self._next < at:
             machine.move(self._next)
-            for other, ran in self._ran.items():
-                changed += await self._run(other, [n for n, i in self._intervals.items() if self._next - ran[n] >= i])
+            changed += await self._run(
+                {
+                    other: [name for name, interval in self._intervals.items() if self._next - ran[name] >= interval]
+                    for other, ran in self._ran.items()
+                }
+            )
             self._next += self._every
         machine.move(at)
         ran = self._ran.setdefault(user, dict.fromkeys(self._intervals, at))
-        return changed + await self._run(user, [name for name in ran if at - ran[name] >= _UPKEEP_GAP_MIN])
+        return changed + await self._run({user: [name for name in ran if at - ran[name] >= _UPKEEP_GAP_MIN]})
 
-    async def _run(self, user: str, names: Sequence[str]) -> int:
-        self._ran[user].update(dict.fromkeys(names, self._machine.clock.now()))
-        return await self._machine.keep_up(user, names)
+    async def _run(self, due: Mapping[str, Sequence[str]]) -> int:
+        for user, names in due.items():
+            self._ran[user].update(dict.fromkeys(names, self._machine.clock.now()))
+        return await self._machine.keep_up(due)
 
 
 @contextlib.asynccontextmanager
