@@ -405,7 +405,8 @@ class Admission:
     def _reword(self, head: MemoryHead, pieces: Sequence[Fragment]) -> None:
         """Let the memory be found by other words too, up to a number of them."""
         ws, version = self.workspace, head.current.content_version
-        known = max(len(self.kin.wordings), len(ws.staged_fragments(head.id, version)))
+        staged = (piece.ordinal + 1 for piece in ws.staged_fragments(head.id, version))
+        known = max(len(self.kin.wordings), *staged, 0)
         more = pieces[: max(0, WORDINGS_MAX - known)]
         ws.reword(
             [
