@@ -130,7 +130,7 @@ class Kinship:
         snapshot = await self.snapshots.snapshot(owner, _NEWEST)
         if not len(snapshot):
             return [Nearby(snapshot.revision) for _ in drafts]
-        search = _Search(snapshot, self.clock.now(), self.model.id)
+        search = _Search(snapshot, self.clock.now(), self.model)
         if len(wanted) > _INLINE_MAX:
             found = iter(await asyncio.to_thread(lambda: [search.nearby(draft) for draft in wanted]))
         else:
@@ -175,7 +175,7 @@ class Kinship:
 
     async def _followed(self, workspace: Workspace, kin: Kin) -> Sequence[Fragment]:
         """What the memory is searched by that the statement surely updates; nothing when it surely updates none."""
-        updated = [pair for pair in kin.rivals.values() if pair[1].relation is StatementRelation.UPDATE]
+        updated = [pair for pair in kin.rivals.values() if _updates(pair[1])]
         if not updated:
             return ()
         head, _ = max(updated, key=lambda pair: (pair[1].certainty, str(pair[0].id)))
@@ -205,7 +205,7 @@ class Kinship:
         pieces = await self._pieces(workspace, head)
         vectors = [p.vector for p in pieces if p.vector is not None and p.model_id == self.model.id]
         theirs = _mean(np.stack(vectors)) if vectors else None
-        return None if theirs is None else float(own @ theirs)
+        return None if theirs is None or not self.model.judges_claims else float(own @ theirs)
 
     @staticmethod
     async def _pieces(workspace: Workspace, head: MemoryHead) -> list[Fragment]:
@@ -222,7 +222,7 @@ class _Search:
 
     snapshot: OwnerSnapshot
     now: datetime
-    model_id: str
+    model: EmbeddingModel
 
     def nearby(self, draft: Draft) -> Nearby:
         snapshot = self.snapshot
@@ -242,12 +242,13 @@ class _Search:
             if _comparable(head, draft):
                 near = None if cosine is None or cosine[place] == NO_VECTOR else float(cosine[place])
                 shared = min(1.0, float(words[place]) / strong) if strong else 0.0
-                judged[head.id] = _judged(head, draft, near, max(near or 0.0, shared))
+                scaled = near if self.model.judges_claims else None
+                judged[head.id] = _judged(head, draft, scaled, max(near or 0.0, shared))
         return Nearby(snapshot.revision, judged)
 
     def _cosines(self, rows: Ints, draft: Draft) -> Floats | None:
         own = _mean(draft.vectors)
-        if own is None or draft.model_id != self.model_id or self.snapshot.model_id != self.model_id:
+        if own is None or draft.model_id != self.model.id or self.snapshot.model_id != self.model.id:
             return None
         return dense_list(self.snapshot, rows, own)
 
@@ -283,11 +284,14 @@ async def _with_opponents(workspace: Workspace, draft: Draft, kin: Kin, near: Se
     confirmed = [*kin.narrowed, *([kin.same] if kin.same else workspace.with_claim(draft.claim))]
     against = {h.id: (h, _CONTRADICTED) for h in await opponents(workspace, confirmed)}
     evidence = read(draft.text)
+    favoured: set[MemoryId] = set()
     for head in near if draft.source in (Source.EXPLICIT, Source.EXPLICIT_CORRECTION) else ():
         for other in await opponents(workspace, [head]):
             if speaks_for(evidence, read(head.current.text), read(other.current.text)) > 0:
                 against[other.id] = (other, _CONTRADICTED)
-    return replace(kin, rivals=against | dict(kin.rivals)) if against else kin
+                favoured.add(head.id)
+    denied = {i: pair for i, pair in kin.rivals.items() if i not in favoured or _updates(pair[1])}
+    return replace(kin, rivals=against | denied) if against else kin
 
 
 def takes_back(draft: Draft) -> bool:
@@ -295,6 +299,10 @@ def takes_back(draft: Draft) -> bool:
     if draft.source is Source.EXPLICIT_CORRECTION:
         return not draft.structured
     return draft.source is Source.EXPLICIT and "correction" in read(draft.text).signs
+
+
+def _updates(judgement: Judgement) -> bool:
+    return judgement.relation is StatementRelation.UPDATE
 
 
 def _is_disputed(head: MemoryHead | None) -> bool:
