@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from memory_service.app.commands import BatchItem, ChangeResult, Effect, Statement
-from memory_service.domain.memory import MemoryHead, Source, Status
+from memory_service.domain.memory import MemoryHead, Source, Status, Visibility
 from tests.app.harness import ALICE, BOB, World, device
 
 MOVES = [
@@ -48,7 +49,7 @@ async def head_of(world: World, result: ChangeResult) -> MemoryHead:
     return head
 
 
-async def told(world: World, text: str, **given: object) -> ChangeResult:
+async def told(world: World, text: str, **given: Any) -> ChangeResult:
     world.clock.advance(timedelta(days=2))
     return await world.say(text, **given)
 
@@ -160,7 +161,7 @@ async def test_statements_of_one_batch_meet_like_any_others_and_no_two_share_a_p
 async def test_another_users_and_another_agents_memories_are_never_met() -> None:
     world = World()
     await world.say("My gym is Ironside.", owner=BOB)
-    await world.say("My gym is Ironside.", agent="coach", visibility="private")
+    await world.say("My gym is Ironside.", agent="coach", visibility=Visibility.PRIVATE)
     result = await world.say("I've switched gyms from Ironside to Pulse.")
     assert list(result.affected) == []
 
