@@ -123,6 +123,8 @@ def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[s
     plain_mine = sum(w for term, w in mine.items() if term not in its and term not in earlier.measures)
     plain_its = sum(w for term, w in its.items() if term not in mine and term not in later.measures)
     corrects = "correction" in saying
+    same_field = not earlier.fields.isdisjoint(later.fields)
+    shared_name = not earlier.names.isdisjoint(later.names)
     zh = 1.0 if later.language == "zh" else 0.0
     found: dict[str, float] = {
         "bias": 1.0,
@@ -132,8 +134,14 @@ def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[s
         "hint_covers": ("hint" in saying and "hint" not in said) * common / weight_mine,
         "same_words": max(weight_mine - common, weight_its - common) < 0.4,
         "same_words_clash": (max(weight_mine - common, weight_its - common) < 0.4) * max(clash, float(denies_apart)),
-        "same_field": bool(earlier.fields & later.fields),
-        "change_field": ("change" in saying) and bool(earlier.fields & later.fields),
+        "field_denies_apart": same_field and earlier.denies != later.denies,
+        "field_values": same_field and values,
+        "shared_name": shared_name,
+        "shared_name_values": shared_name and values,
+        "shared_name_change": shared_name and "change" in saying,
+        "same_person_values": bool(earlier.people & later.people) and values,
+        "same_field": same_field,
+        "change_field": ("change" in saying) and same_field,
         "denies_left": denies_apart * min(weight_mine - common, weight_its - common, 2.0),
         "left_behind_here": bool(later.left_behind & {value for _, value in earlier.numbers}),
         "left_behind_elsewhere": bool(

@@ -30,6 +30,12 @@ HINTED_CERTAINTY: Final = 0.6
 """Least certainty of an update that only a hint ("now", 现在) speaks for."""
 CORRECTION_CERTAINTY: Final = 0.3
 """Least certainty of an update that calls itself a correction."""
+CORRECTED_COSINE: Final = 0.5
+"""Cosine (of the model `use`) from which a correction is of this statement."""
+CORRECTED_VALUE_COSINE: Final = 0.4
+"""The same where both name a value of one kind: "Correction, it's the 15th"."""
+CORRECTED_COVER: Final = 0.5
+"""Share of the earlier statement's words that a correction repeats, from which it is of this statement."""
 NEARLY_ALIKE: Final = 0.5
 UNRELATED_COSINE: Final = 0.2
 """Cosine (of the model `use`) below which two statements have nothing to do with one another."""
@@ -96,7 +102,7 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
 def _least(relation: StatementRelation, found: Mapping[str, float], same_slot: bool) -> float:
     if relation is _P:
         return MERGE_CERTAINTY if "cosine" in found else MERGE_CERTAINTY_BY_WORDS
-    if relation is _U and found["correction"]:
+    if relation is _U and _corrects(found):
         return CORRECTION_CERTAINTY
     if relation is _U and not (found["change"] or found["change_both"] or found["correction"]):
         return HINTED_CERTAINTY
@@ -113,7 +119,7 @@ def _shares(found: Mapping[str, float], cosine: float | None, same_slot: bool) -
         if value and name in table:
             for at, weight in enumerate(table[name]):
                 sums[at] += value * weight
-    if found["correction"]:
+    if _corrects(found):
         sums[_ORDER.index(_U)] += CORRECTION_SHIFT
     if same_slot:
         sums[_ORDER.index(_D)] -= SLOT_SHIFT
@@ -151,9 +157,23 @@ def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Ite
         or found["same_field"]
     ):
         yield _O, "no_conflict"
+    if found["correction"] and not found["change"] and not _corrects(found):
+        yield _U, "corrects_something_else"
     signs = ("change", "correction", "change_both", "hint", "denies_apart", "values")
     if not any(found[name] for name in signs):
         yield _U, "no_sign_of_change"
+
+
+def _corrects(found: Mapping[str, float]) -> bool:
+    """Whether the words of a correction are of this statement: much in common, or another value of one kind."""
+    if not found["correction"]:
+        return False
+    cosine = found["cosine"] / 2 + 0.5 if "cosine" in found else None
+    if cosine is None:
+        return found["covers_earlier"] >= CORRECTED_COVER or found["values"] > 0
+    if found["values"]:
+        return cosine >= CORRECTED_VALUE_COSINE
+    return cosine >= CORRECTED_COSINE or found["covers_earlier"] >= CORRECTED_COVER
 
 
 def _unrelated(found: Mapping[str, float], cosine: float | None) -> bool:

@@ -108,6 +108,10 @@ _USED_TO_RE: Final = re.compile(r"\bused to\b")
 # "There is no day on which I do not": every day.
 _NOT_ONE_ZH_RE: Final = re.compile(r"没有?[一哪]([天个次回年月])([^不,。]{0,3})不")
 _FIELD_RES: Final = tuple(re.compile(pattern) for pattern in words.FIELDS)
+# In Chinese a name shows by its Latin letters or its quotation marks.
+_NAME_ZH_RE: Final = re.compile(
+    r"[A-Za-z][A-Za-z0-9_-]*|(?<=[\"\u201c\u300a])[^\"\u201d\u300b]{1,12}(?=[\"\u201d\u300b])"
+)
 _LABEL_EN_RE: Final = re.compile(
     r"^(?:(?:the|my|our)\s+)?([a-z]+)\s+(\d{1,6}|[b-hj-z]|a(?=\s+(?:has|is|needs|was|runs)))\b"
 )
@@ -256,7 +260,7 @@ def _read(text: str) -> Reading:
         if negative:
             denied.update(clause_terms)
             denied_clauses.append(frozenset(clause_terms))
-    names = frozenset(found.lower() for found in _NAME_RE.findall(text))
+    names = frozenset(found.lower() for found in (_NAME_ZH_RE if language == "zh" else _NAME_RE).findall(text))
     people = _people(folded)
     measures = frozenset(term for term in order if term in _MEASURE_TERMS or _MEASURE_RE.match(term))
     bare = same_text_key(text)
