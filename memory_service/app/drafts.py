@@ -51,6 +51,8 @@ class Draft:
 
     Attributes:
         structured: whether it has an assertion; then its slot's cardinality and merge policy rule.
+        mapped: whether its predicate is outside the vocabulary and goes by general rules, so that nothing tells how
+            many values its slot has (P3).
         topic_given: whether the writer named the topic, so that its slot may be compared by similarity (E10).
         pieces: fragment texts; `terms` their lexical terms; `vectors` their unit vectors of shape
             (len(pieces), dimension), None while the model is away.
@@ -80,6 +82,7 @@ class Draft:
     model_id: str = ""
     vectors: NDArray[np.float32] | None = None
     field: str = "memory"
+    mapped: bool = False
 
     @property
     def structured(self) -> bool:
@@ -219,6 +222,7 @@ class Drafting:
             pieces=pieces,
             terms=tuple(tuple(analyse(piece)) for piece in pieces),
             field=field,
+            mapped=assertion is not None and words.find(assertion.predicate) is None,
         )
 
     def _window(

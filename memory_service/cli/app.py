@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import typer
 
-from memory_service.cli import demo, devices, doctor, evaluate, keys, load, memories, offline, service
+from memory_service.cli import (
+    demo,
+    devices,
+    doctor,
+    evaluate,
+    evaluate_evolution,
+    evaluate_pairs,
+    keys,
+    load,
+    memories,
+    offline,
+    service,
+    simulate,
+)
 
 app = typer.Typer(
     name="memory-service",
@@ -35,6 +48,9 @@ app.command("sync")(offline.sync)
 app.add_typer(offline.app, name="offline")
 app.command("load")(load.load)
 app.command("eval")(evaluate.evaluate_command)
+app.command("eval-evolution")(evaluate_evolution.eval_evolution)
+app.command("eval-pairs")(evaluate_pairs.eval_pairs)
+app.command("simulate")(simulate.simulate_command)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("version")(service.version)

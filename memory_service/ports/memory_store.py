@@ -134,6 +134,10 @@ class OwnerChange(Protocol):
         """Tombstones with one of these digests."""
         ...
 
+    async def forgotten_wordings(self, *, limit: int) -> Sequence[Tombstone]:
+        """Tombstones of scope WORDING, newest first, at most `limit`."""
+        ...
+
     async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
         """Fragments stored for one text of a memory, in order."""
         ...

@@ -87,6 +87,10 @@ class InMemoryOwnerChange:
         """Tombstones with one of these digests."""
         return self._data.tombstones(digests)
 
+    async def forgotten_wordings(self, *, limit: int) -> Sequence[Tombstone]:
+        """Tombstones of scope WORDING, newest first."""
+        return self._data.forgotten_wordings()[:limit]
+
     async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
         """Fragments stored for one text of a memory, in order."""
         memory = self._data.memory(memory_id)

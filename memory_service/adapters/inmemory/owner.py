@@ -46,6 +46,7 @@ from memory_service.ports.memory_store import (
     SearchRow,
     StoredOutcome,
     Tombstone,
+    TombstoneScope,
 )
 from memory_service.ports.snapshots import NO_REVISION
 
@@ -232,6 +233,12 @@ class OwnerData:
         """Tombstones with these digests."""
         return [stone for digest in dict.fromkeys(digests) for stone in self._tombstones.get(digest, ())]
 
+    def forgotten_wordings(self) -> list[Tombstone]:
+        """Tombstones of wordings, newest first."""
+        stones = (stone for found in self._tombstones.values() for stone in found)
+        wordings = [stone for stone in stones if stone.scope is TombstoneScope.WORDING]
+        return sorted(wordings, key=lambda stone: stone.revision, reverse=True)
+
     def outcome_of_request(self, request_id: str) -> StoredOutcome | None:
         """The stored outcome of a request id."""
         return _copied(self._by_request.get(request_id))
@@ -257,6 +264,7 @@ class OwnerData:
             expected[version.id] = version.version
         for named in (
             *(fragment.memory_id for fragment in changeset.fragments),
+            *(memory_id for memory_id, _ in changeset.unsaid),
             *changeset.usage,
             *changeset.forgotten,
         ):
@@ -282,6 +290,8 @@ class OwnerData:
             self._memories[memory_id].changed = revision
         for fragment in changeset.fragments:
             self._put_fragment(fragment, revision)
+        for memory_id, text in changeset.unsaid:
+            self._unsay(self._memories[memory_id], text, revision)
         self._links.update(changeset.links)
         for entry in changeset.journal:
             self._journal[entry.memory_id].append(entry)
@@ -323,6 +333,13 @@ class OwnerData:
         piece.text, piece.terms = fragment.text, fragment.terms
         if fragment.vector is not None:
             piece.vectors[fragment.model_id] = fragment.vector
+        memory.changed = revision
+
+    @staticmethod
+    def _unsay(memory: StoredMemory, text: str, revision: Revision) -> None:
+        for pieces in memory.pieces.values():
+            for ordinal in [number for number, piece in pieces.items() if piece.text == text]:
+                del pieces[ordinal]
         memory.changed = revision
 
     def _forget(self, memory: StoredMemory, revision: Revision) -> None:
@@ -387,6 +404,7 @@ def prepared(changeset: Changeset) -> Changeset:
         journal=[replace(stored_at_utc(e), details=dict(e.details)) for e in changeset.journal],
         tombstones=[stored_at_utc(stone) for stone in changeset.tombstones],
         forgotten=list(changeset.forgotten),
+        unsaid=list(changeset.unsaid),
         outcomes=[replace(stored_at_utc(o), outcome=copy.deepcopy(dict(o.outcome))) for o in changeset.outcomes],
         changes=[stored_at_utc(change) for change in changeset.changes],
         retired=dict(changeset.retired),

@@ -142,6 +142,11 @@ TOMBSTONES = statement(
     """SELECT t.scope, t.digest, t.dot_device, t.dot_counter, t.context, t.at, t.revision, t.claims
     FROM tombstones t WHERE t.owner = $1 AND t.digest = ANY($2::bytea[]) ORDER BY t.revision""",
 )
+WORDINGS = statement(
+    "wordings",
+    """SELECT t.scope, t.digest, t.dot_device, t.dot_counter, t.context, t.at, t.revision, t.claims
+    FROM tombstones t WHERE t.owner = $1 AND t.scope = 'wording' ORDER BY t.revision DESC LIMIT $2""",
+)
 LINKS = statement(
     "links",
     """SELECT l.from_id, l.relation, l.to_id FROM links l WHERE l.owner = $1 AND l.from_id = $2
