@@ -442,7 +442,10 @@ async def test_forgotten_wordings_come_newest_first_and_no_other_tombstones(stor
 async def test_a_text_unsaid_is_searched_no_more_in_any_version_and_comes_with_the_delta(store: MemoryStore):
     owner = make.new_owner()
     memory, other = make.version(make.new_id(), text="own words"), make.version(make.new_id(), text="lent words")
-    pieces = [make.fragment(memory, 0, seed=1), dataclasses.replace(make.fragment(memory, 1, seed=2), text="lent words")]
+    pieces = [
+        make.fragment(memory, 0, seed=1),
+        dataclasses.replace(make.fragment(memory, 1, seed=2), text="lent words"),
+    ]
     await make.write(store, owner, memory, other, fragments=[*pieces, make.fragment(other, 0, seed=3)])
     later = dataclasses.replace(memory, version=2, content_version=2, recorded_at=make.at(2))
     kept = [make.fragment(later, 0, seed=1), dataclasses.replace(make.fragment(later, 1, seed=2), text="lent words")]

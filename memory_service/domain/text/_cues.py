@@ -109,7 +109,8 @@ _MOMENT_RE: Final = (
     r"|in\s+the\s+middle\s+of|in\s+a\s+(?:meeting|call|cab|taxi|queue|waiting room))\b"
     r"|\btemporary\s+(?:\w+\s+)?(?:password|passcode|code|pin|pass|badge|desk|locker)\b"
     r"|正在?(?:等|排队|看|吃|喝|开会|上课|洗|煮|逛|听|打车|堵|过安检|登机|候机|加载|下载|充电)"
-    r"|正在[^。,\uff0c]{0,6}(?:店|馆|吧|车站|机场|路上|[车机铁]上|厅|商场|楼下)"
+    r"|正在[^。,\uff0c]{0,6}(?:店|馆|吧|车站|机场|路上|[车机铁]上|厅|商场|楼下|医院|诊所|银行|学校|公司|办公室)"
+    r"|正?在[^。,\uff0c]{0,5}(?:排队|排号|候诊|等[号位车])"
     r"|还没(?:上菜|上(?=[。,\uff0c!\uff01]|$)|到站|叫到)|临时(?:的)?[^。,\uff0c]{0,5}(?:密码|验证码|口令|码|车位|工位|通行证|停车)"
 )
 _TEMPORARY_RE: Final = (

@@ -19,6 +19,9 @@ _PAST_QUESTION_RE: Final = re.compile(
     re.IGNORECASE,
 )
 
+# Chinese verbs have no tense: a date in a question without a word of intent is the one last gone by.
+_HAN_RE: Final = re.compile("[\u4e00-\u9fff]")
+_AHEAD_RE: Final = re.compile(r"[要会将该]|打算|准备|计划|安排|预定|有空|有没有|有什么|到期|截止|还有")
 _UTC_ZONE: Final = ZoneInfo("UTC")
 _ZONES_APART: Final = timedelta(hours=14)
 
@@ -82,7 +85,8 @@ def time_asked(query: str, now: datetime, tz: ZoneInfo) -> AskedTime | None:
         The middle of what was named (noon of a day, the 16th of a month), in UTC: a value that changed on the edge
         of it is then the one that held for most of it. What is not wholly over is no time of the past.
     """
-    spans = find_times(query, now, tz, past=True if _leans_past(query) else None)
+    past = _leans_past(query) or (_HAN_RE.search(query) is not None and _AHEAD_RE.search(query) is None)
+    spans = find_times(query, now, tz, past=True if past else None)
     over = [span for span in spans if span.day_said and span.end <= now]
     chosen = finest(over)
     if chosen is None or any(not (s.start <= chosen.start and chosen.end <= s.end) for s in over):

@@ -99,6 +99,7 @@ _BARE_WEEKDAY_RE: Final = re.compile(
 )
 _YEAR_RE: Final = re.compile(r"\d{4}|[零〇一二三四五六七八九]{4}年")
 _WEEKDAY_LEAD_RE: Final = re.compile(r"\b(?:on|by|until|till|before)\s+$", re.IGNORECASE)
+_NAMING_RE: Final = re.compile(r"\s*(?:(?:is|are|means|was)\b|是)", re.IGNORECASE)
 _APPOINTMENT_RE: Final = re.compile(
     r"\b(?:will|going to|gonna|have to|has to|need to|due|deadline|appointment|booked|scheduled"
     r"|meeting|flight|interview"
@@ -146,6 +147,8 @@ def _cues(text: str, spans: Sequence[TimeSpan], moment: datetime, exact: bool, w
     fired = {cue for cue, pattern in PATTERNS.items() if pattern.search(text)}
     if window.end is not None:
         fired.discard(Cue.CHANGE)  # what ends by itself is no lasting change
+        if window.end > moment:
+            fired.add(Cue.UPCOMING)
     elif window.start is not None:
         fired.add(Cue.CHANGE)
     near = [span for span in spans if span.day_said and FINENESS[span.granularity] <= FINENESS[Granularity.RANGE]]
@@ -185,6 +188,8 @@ def _is_stamped(text: str, spans: Sequence[TimeSpan], moment: datetime, exact: b
 def _is_appointment(text: str, span: TimeSpan) -> bool:
     """Whether a weekday without "this" or "next" names one day: "Thursday is bridge night" does not."""
     lead = text[max(0, span.text_span[0] - 10) : span.text_span[0]]
+    if span.granularity in (Granularity.MINUTE, Granularity.HOUR) and not _NAMING_RE.match(text, span.text_span[1]):
+        return True  # "Friday at seven, hotpot with Li": a day and an hour
     return _WEEKDAY_LEAD_RE.search(lead) is not None or _APPOINTMENT_RE.search(text) is not None
 
 
