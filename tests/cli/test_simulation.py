@@ -25,8 +25,8 @@ from tests.foundations.repository import ROOT
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 SCENARIOS = ROOT / "scenarios"
 
-FLOORS = {"recall_at_5": 0.98, "timeliness": 0.85, "contested": 0.75, "states": 0.75}
-CEILINGS = {"pollution_rate": 0.065, "false_overwrite_rate": 0.015}
+FLOORS = {"recall_at_5": 0.98, "timeliness": 0.80, "contested": 0.75, "states": 0.75}
+CEILINGS = {"pollution_rate": 0.07, "false_overwrite_rate": 0.02}
 
 
 def answered(
