@@ -118,6 +118,7 @@ class Memory:
     pinned: bool
     access_count: int
     adopted_count: int
+    rejected_count: int
     last_access_at: datetime | None
     language: str
     reason: str
