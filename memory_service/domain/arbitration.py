@@ -108,7 +108,7 @@ def readjudicate(sides: Sequence[Side], parameters: Parameters) -> tuple[int, Ru
     Returns:
         The winner's place and the ruling over the hardest of the others; None when no side wins.
     """
-    winners: list[tuple[datetime, int, Ruling]] = []
+    winners: list[tuple[datetime, int, Ruling]] = []  # places negated: of those said at once the first in the list
     for place, side in enumerate(sides):
         others = [other for index, other in enumerate(sides) if index != place]
         if not others or any(other.access_count > parameters.protected_accesses for other in others):
@@ -119,8 +119,10 @@ def readjudicate(sides: Sequence[Side], parameters: Parameters) -> tuple[int, Ru
         needed = parameters.replace_ratio * old
         if side.weight > needed:
             reason = f"judged again: weight {side.weight:.2f} exceeds {needed:.2f}"
-            winners.append((side.said_at, place, Ruling(Verdict.REPLACE, reason, old, needed, _in_force(parameters))))
+            winners.append(
+                (side.said_at, -place, Ruling(Verdict.REPLACE, reason, old, needed, _in_force(parameters)))
+            )
     if not winners:
         return None
     _, place, ruling = max(winners, key=lambda winner: winner[:2])
-    return place, ruling
+    return -place, ruling
