@@ -60,7 +60,8 @@ class Rejudge:
         judge.settling.slots_of([head.current for group in groups for head in group], by)
         for head in due:
             judge.put_off(head)
-        return len(due)
+        looked_at = {head.id: head.current.version for head in (*due, *(h for group in groups for h in group))}
+        return sum(workspace.heads[i].current.version != version for i, version in looked_at.items())
 
     async def _groups(self, workspace: Workspace, due: Sequence[MemoryHead]) -> list[list[MemoryHead]]:
         """The memories due, each with all that it is contested with, directly or through others."""

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory_service.app.commands import ChangeResult, Effect
+from memory_service.app.commands import ChangeResult, CorrectCommand, Effect, Statement
 from memory_service.app.feedback import Outcome
 from memory_service.app.own_change import ACTOR
 from memory_service.domain.errors import InvalidInput, Reason
@@ -151,13 +151,16 @@ async def test_what_was_inferred_and_archived_is_observed_again_when_it_is_infer
 async def test_a_guess_is_promoted_by_three_conversations_and_not_by_one_thrice() -> None:
     world = World()
     for n in range(3):
-        seen = _id(await world.say("Seems to like jazz", source=Source.INFERRED, session=f"s{n}"))
-        same = _id(await world.say("Seems to own a dog", source=Source.INFERRED, session="s0"))
-        unnamed = _id(await world.say("Seems to be vegan", source=Source.INFERRED))
+        await world.say("Seems to like jazz", source=Source.INFERRED, session=f"s{n}")
+        await world.say("Seems to own a dog", source=Source.INFERRED, session="s0")
+        await world.say("Seems to be vegan", source=Source.INFERRED)
         assert (await world.upkeep.run(ALICE, "promotion"))["promotion"] == (1 if n == 2 else 0)
-    assert (await world.get(seen)).current.tier is Tier.LONG_TERM
-    assert (await world.get(same)).current.tier is (await world.get(unnamed)).current.tier is Tier.CANDIDATE
-    entry = (await world.store.journal(ALICE, seen))[-1]
+        tiers = {head.current.text: head.current.tier for head in await _all(world)}
+        del tiers["Seems to like jazz"]
+        assert set(tiers.values()) == {Tier.CANDIDATE}
+    guess = next(head for head in await _all(world) if head.current.text == "Seems to like jazz")
+    entry = (await world.store.journal(ALICE, guess.id))[-1]
+    assert (await world.get(entry.memory_id)).current.tier is Tier.LONG_TERM
     assert (entry.event, entry.reason) == (_E.PROMOTED, "seen in 3 conversations")
     assert (entry.details["sessions"], entry.details["promotion_sessions"], entry.details["support"]) == (3, 3, 3)
 
@@ -176,9 +179,10 @@ async def test_said_outright_a_guess_is_promoted_at_once() -> None:
 async def test_a_promoted_guess_disputes_what_it_was_held_back_by() -> None:
     world = World()
     stated = _id(await world.state("location", "Berlin"))
-    for n in range(3):
-        guess = _id(await world.state("location", "Munich", source=Source.INFERRED, session=f"s{n}"))
+    guess = _id(await world.state("location", "Munich", source=Source.INFERRED, session="s0"))
+    for n in range(1, 3):
         world.clock.advance(_DAY)
+        await world.state("location", "Munich", source=Source.INFERRED, session=f"s{n}")
     assert (await world.get(guess)).current.status is Status.YIELDED
     assert (await world.get(stated)).current.status is Status.ACTIVE
     await world.upkeep.run(ALICE, "promotion")
@@ -294,9 +298,7 @@ async def test_disputes_of_free_text_topics_are_judged_by_their_links() -> None:
     assert (await world.get(first)).current.status in (Status.ACTIVE, Status.CONTESTED)
 
 
-def _correction(memory_id: MemoryId, text: str):  # type: ignore[no-untyped-def]
-    from memory_service.app.commands import CorrectCommand, Statement
-
+def _correction(memory_id: MemoryId, text: str) -> CorrectCommand:
     return CorrectCommand(memory_id=memory_id, statement=Statement(text=text))
 
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from memory_service.adapters.inmemory.memory_store import InMemoryMemoryStore
 from memory_service.app.commands import ChangeMeta, ResolveCommand, RevokeCommand, RollbackCommand, Statement
 from memory_service.app.feedback import Outcome
 from memory_service.app.resolve import Resolve
 from memory_service.app.revoke import Revoke
 from memory_service.domain.errors import InternalError, MemoryServiceError
-from memory_service.domain.lifecycle import TRANSITIONS, State
+from memory_service.domain.lifecycle import TRANSITIONS, State, Transition
 from memory_service.domain.memory import Assertion, Kind, MemoryHead, Source, Status, Tier
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.records import JournalEvent, MemoryFilter
+from memory_service.ports.memory_store import MemoryStore
 from tests.app.harness import ALICE, START, World, device
 
 _SOURCES = (Source.EXPLICIT, Source.INFERRED, Source.INFERRED, Source.DERIVED, Source.EXPLICIT_CORRECTION)
@@ -152,12 +152,12 @@ async def _told(world: World) -> set[JournalEvent]:
         of = states[entry.memory_id]
         by_version.setdefault((entry.memory_id, entry.version), []).append(entry.event)
         if entry.event is JournalEvent.FORGOTTEN:
-            move = (entry.event, of[entry.version], None)
+            move: Transition = (entry.event, of[entry.version], None)
         elif entry.event is JournalEvent.SUPPRESSED:
             move = (entry.event, None, None)
         else:
             move = (entry.event, of[entry.version - 1], of[entry.version])
-            assert entry.details["support"] >= 0
+            assert int(entry.details["support"]) >= 0
         assert move in TRANSITIONS
         assert entry.reason or entry.memory_id in states
     for memory_id, of in states.items():
@@ -188,7 +188,7 @@ class Killed(BaseException):
 class _Mortal:
     """A store that dies at its n-th operation, before or after it; what was not committed is gone."""
 
-    store: InMemoryMemoryStore
+    store: MemoryStore
     left: int
 
     def _step(self) -> None:
@@ -262,8 +262,8 @@ async def test_killed_between_any_two_statements_the_work_is_done_in_the_end_as_
     deaths = 0
     for left in range(500):
         world = await _before_upkeep()
-        mortal = _Mortal(world.store, left)  # type: ignore[arg-type]
-        dying = World(store=mortal, parameters=world.parameters, seed=11)  # type: ignore[arg-type]
+        mortal = _Mortal(world.store, left)
+        dying = World(store=mortal, parameters=world.parameters, seed=11)
         dying.clock.advance(world.clock.now() - dying.clock.now())
         try:
             await dying.upkeep.run(ALICE)

@@ -20,7 +20,7 @@ from memory_service.domain.memory import (
     Usage,
 )
 from memory_service.domain.vector_clock import Dot
-from memory_service.ports.memory_store import Idle, MemoryFilter, MemoryStore
+from memory_service.ports.memory_store import Changeset, Idle, MemoryFilter, MemoryStore
 from tests.contracts import builders as make
 
 _PREDICATES = ("allergy", "incident", "role", "")
@@ -154,7 +154,7 @@ async def test_rejections_are_kept_and_an_access_after_one_counts_from_anew(stor
     before = await store.get(owner, memory.id)
     assert before is not None
     await make.commit(
-        store, owner, lambda state: make.Changeset(make.next_state(state), usage={memory.id: before.usage.rejected()})
+        store, owner, lambda state: Changeset(make.next_state(state), usage={memory.id: before.usage.rejected()})
     )
     rejected = await store.get(owner, memory.id)
     assert rejected is not None

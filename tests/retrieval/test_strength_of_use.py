@@ -67,12 +67,11 @@ def test_an_access_raises_an_adoption_more_and_a_rejection_lowers(usage: Usage, 
 
 def test_use_slows_fading_as_spaced_repetition_does() -> None:
     later = NOW + 90 * _DAY
-    fresh = {"last_access_at": NOW}
     plain = _POLICY.strength(_used(Usage(1, 0, NOW), Kind.PREFERENCE), later)
     assert plain == pytest.approx(exp(-1 / (1 + 0.1 * log1p(1))))
-    adopted = _POLICY.strength(_used(Usage(1, 3, **fresh), Kind.PREFERENCE), later)
+    adopted = _POLICY.strength(_used(Usage(1, 3, NOW), Kind.PREFERENCE), later)
     assert adopted == pytest.approx(exp(-1 / (1 + 0.1 * log1p(1) + 0.5 * log1p(3))))
-    most = _POLICY.strength(_used(Usage(10**9, 10**9, **fresh), Kind.PREFERENCE), later)
+    most = _POLICY.strength(_used(Usage(10**9, 10**9, NOW), Kind.PREFERENCE), later)
     assert most == pytest.approx(exp(-1 / 4))
     twice = _POLICY.strength(_used(Usage(1, 0, None, NOW, 2), Kind.PREFERENCE), NOW)
     assert twice == pytest.approx(0.7**2)
