@@ -169,7 +169,7 @@ async def _told(world: World) -> set[JournalEvent]:
 
 async def test_every_change_of_state_is_in_the_table_and_in_the_journal() -> None:
     seen: set[JournalEvent] = set()
-    for seed in range(80):
+    for seed in range(50):
         chance = random.Random(seed)
         world = World(parameters=_PARAMETERS)
         await _Life(world).run([_step(chance) for _ in range(60)])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import uuid
 from dataclasses import replace
 from datetime import timedelta
 
+from memory_service.adapters.inmemory import InMemoryMemoryStore
+from memory_service.app.commands import Effect
 from memory_service.domain.evidence import Attestation, Evidence
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey
 from memory_service.domain.memory import (
@@ -15,12 +18,15 @@ from memory_service.domain.memory import (
     Kind,
     MemoryHead,
     Provenance,
+    Source,
     Status,
     Tier,
     Usage,
 )
+from memory_service.domain.parameters import Parameters
 from memory_service.domain.vector_clock import Dot
 from memory_service.ports.memory_store import Changeset, Idle, MemoryFilter, MemoryStore
+from tests.app.harness import World
 from tests.contracts import builders as make
 
 _PREDICATES = ("allergy", "incident", "role", "")
@@ -164,3 +170,39 @@ async def test_rejections_are_kept_and_an_access_after_one_counts_from_anew(stor
     assert used is not None
     assert used.usage == Usage(3, 1, make.at(9), make.at(1), 1)
     assert make.at(9) - make.at(5) == timedelta(seconds=4)
+
+
+async def _lived(store: MemoryStore) -> list[tuple[str, str, str, str]]:
+    """A short life with something for every step to do, and how it ends; by two workers at once."""
+    world, owner = World(store=store, parameters=Parameters(cards_max=4)), make.new_owner()
+    for n in range(3):
+        await world.say("Seems to like jazz", owner, source=Source.INFERRED, session=f"s{n}")
+        await world.say(f"Ticket {n} is open", owner, kind=Kind.TASK)
+    cards = [await world.state("preference", f"tea number {n}", owner) for n in range(6)]
+    berlin = await world.state("location", "Berlin", owner, confidence=0.9)
+    assert berlin.memory is not None
+    await world.used(berlin.memory.id, times=3, owner=owner)
+    world.clock.advance(timedelta(minutes=1))
+    munich = await world.state("location", "Munich", owner, confidence=0.9)
+    assert munich.effect is Effect.CONTESTED
+    world.clock.advance(timedelta(days=40))
+    await world.used(*(card.memory.id for card in cards[:2] if card.memory is not None), owner=owner)
+    await asyncio.gather(world.upkeep.run(owner), world.upkeep.run(owner))
+    assert not sum((await world.upkeep.run(owner)).values())
+    await world.say("Ticket 1 is open", owner, kind=Kind.TASK)
+    heads = (await store.list(owner, MemoryFilter(), limit=100)).heads
+    journals = [await store.journal(owner, head.id) for head in heads]
+    return [
+        (head.current.text, head.current.tier, head.current.status, " ".join(entry.event for entry in journal))
+        for head, journal in zip(heads, journals, strict=True)
+    ]
+
+
+async def test_a_life_ends_alike_on_every_backend(store: MemoryStore):
+    lived = await _lived(store)
+    assert lived == await _lived(InMemoryMemoryStore())
+    told = {text: (tier, status, events) for text, tier, status, events in lived}
+    assert told["Seems to like jazz"] == ("long_term", "active", "created supported supported promoted")
+    assert told["Ticket 0 is open"] == ("archive", "active", "created archived")
+    assert told["Ticket 1 is open"] == ("long_term", "active", "created archived reactivated")
+    assert sorted(status for _, status, _ in told.values()).count("retracted") == 1

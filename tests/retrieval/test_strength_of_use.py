@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from math import exp, log1p
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from memory_service.config import Settings
 from memory_service.domain.arbitration import Side, readjudicate
 from memory_service.domain.decay import DEFAULT_DECAY, NEVER, DecayPolicy, last_touch
 from memory_service.domain.memory import Assertion, Kind, MemoryHead, Status, Tier, Usage
@@ -168,6 +171,20 @@ def test_a_tau_of_nothing_is_refused(tau: float) -> None:
         DecayPolicy.of(Vocabulary.of(), Parameters(tau_hours={Kind.TASK: tau}))
     with pytest.raises(ValueError, match="positive"):
         DecayPolicy(by_predicate={"role": tau})
+
+
+@pytest.mark.parametrize(
+    "given", [{"tau_hours": {"task": 0}}, {"tau_hours": {"mood": 5}}, {"rejected_factor": 0}, {"activity_min": 0}]
+)
+def test_a_setting_that_would_divide_by_nothing_is_refused_at_start(given: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Settings(**given)
+
+
+def test_every_parameter_is_a_setting_with_the_same_default() -> None:
+    assert Settings().parameters == Parameters()
+    changed = Settings(cards_max=7, tau_hours={Kind.TASK: 1}, promotion_sessions=2).parameters
+    assert (changed.cards_max, changed.tau_hours, changed.promotion_sessions) == (7, {Kind.TASK: 1}, 2)
 
 
 def test_tau_of_a_kind_is_a_parameter() -> None:
