@@ -10,7 +10,7 @@ from memory_service.app.own_change import BATCH_MAX, own_change
 from memory_service.app.service import Changes
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain.ids import MemoryId, OwnerKey
-from memory_service.domain.memory import STANDING_STATUSES, Kind, MemoryHead, Tier
+from memory_service.domain.memory import CURRENT_STATUSES, Kind, MemoryHead, Tier
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retention import CARD_KINDS, SHORT_KINDS, Retention, is_card
 
@@ -103,7 +103,7 @@ class Cap:
             settling, staged = self.changes.settling(workspace), 0
             for head in await workspace.change.heads(batch):
                 version = head.current
-                if version.tier in _KEPT and version.status in STANDING_STATUSES and not version.pinned:
+                if version.tier in _KEPT and version.status in CURRENT_STATUSES and not version.pinned:
                     told = {"cards": count, "cards_max": limit, "worth": round(weakest[head.id], 4)}
                     settling.archive(head, by, f"the weakest of more than {limit} cards", told)
                     staged += 1
@@ -116,7 +116,7 @@ class Cap:
         return archived
 
 
-_CARDS = MemoryFilter(kinds=CARD_KINDS, statuses=STANDING_STATUSES, tiers=_KEPT)
+_CARDS = MemoryFilter(kinds=CARD_KINDS, statuses=CURRENT_STATUSES, tiers=_KEPT)
 
 
 def _ranked(head: MemoryHead, retention: Retention, now: datetime) -> tuple[float, datetime, MemoryId]:

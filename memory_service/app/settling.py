@@ -159,7 +159,7 @@ class Settling:
         touched: list[Affected] = []
         for head in old:
             if head.current.claim == claim:
-                return touched
+                return touched + self._revive(head, by)
             after = ws.revise(head, by, "its siblings changed", status=Status.SUPERSEDED, valid_to=by.now)
             self.note(JournalEvent.SUPERSEDED, head, after, by, "its siblings changed")
             touched.append(affected(after, Effect.SUPERSEDED, "its siblings changed"))
@@ -172,6 +172,15 @@ class Settling:
                 return touched + self.show(head, Status.ACTIVE, by, "says what the siblings make together")
         touched.append(self._make_merged(like, Assertion(assertion.subject, assertion.predicate, value), claim, by))
         return touched
+
+    def _revive(self, head: MemoryHead, by: Authorship) -> list[Affected]:
+        """Stage that what speaks for siblings is back from the archive, now that one of them was stated again."""
+        if head.current.tier is not Tier.ARCHIVE:
+            return []
+        reason = "its siblings were stated again"
+        after = self.move(head, Tier.LONG_TERM, by, reason)
+        self.note(JournalEvent.REACTIVATED, head, after, by, reason)
+        return [affected(after, Effect.REACTIVATED, reason)]
 
     def _make_merged(self, like: MemoryHead, assertion: Assertion, claim: str, by: Authorship) -> Affected:
         ws = self.workspace

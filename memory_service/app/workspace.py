@@ -286,7 +286,7 @@ class Workspace:
         return revised
 
     def use(self, head: MemoryHead, usage: Usage) -> MemoryHead:
-        """Stage new counters of use, for all versions of the memory that this commit makes."""
+        """Stage new counters of use."""
         used = replace(head, usage=usage)
         self.heads[head.id] = used
         self._usage[head.id] = usage

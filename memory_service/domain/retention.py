@@ -9,7 +9,7 @@ from math import log2
 from typing import Final
 
 from memory_service.domain.decay import NEVER, DecayPolicy, last_touch, until_strength
-from memory_service.domain.memory import STANDING_STATUSES, Kind, MemoryHead, Tier
+from memory_service.domain.memory import CURRENT_STATUSES, Kind, MemoryHead, Status, Tier
 from memory_service.domain.retrieval.rows import CONVERSATION
 
 SHORT_KINDS: Final = frozenset({Kind.CONTEXT, Kind.TASK, Kind.TEMPORARY_PREFERENCE, Kind.EVENT})
@@ -26,7 +26,10 @@ Details = Mapping[str, str | int | float | bool]
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Memories that time may have overtaken: out of the archive, standing, not pinned, and one of the conditions.
+    """Memories that time may have overtaken: in use, not pinned, and meeting one of the conditions.
+
+    In use is what stands out of the archive. A settled value that yields to another of its slot is left out: it
+    cannot be recalled, and is to speak again when the other goes.
 
     Attributes:
         untouched: of this kind, and last touched (used, confirmed or changed) at or before this time. Only memories
@@ -50,7 +53,7 @@ class Idle:
         """Whether a memory is one of those; what stores must find."""
         version, usage = head.current, head.usage
         predicate = version.assertion.predicate if version.assertion else ""
-        if version.tier is Tier.ARCHIVE or version.status not in STANDING_STATUSES or version.pinned:
+        if version.pinned or not _in_use(head):
             return False
         if version.kind not in self.untouched or predicate in self.lasting:
             return False
@@ -81,7 +84,7 @@ class Retention:
     def overdue(self, head: MemoryHead, now: datetime) -> Overdue | None:
         """Why time has overtaken a memory; None for one that stays: pinned, never fading, or still in use."""
         version, usage, p = head.current, head.usage, self.decay.parameters
-        if version.tier is Tier.ARCHIVE or version.status not in STANDING_STATUSES:
+        if not _in_use(head):
             return None
         tau = self.decay.tau_of(head)
         if tau == NEVER:
@@ -153,6 +156,13 @@ def is_card(head: MemoryHead) -> bool:
     """Whether a memory is a semantic card (C1): of such a kind, and no turn of a conversation as it was said."""
     version = head.current
     return version.kind in CARD_KINDS and version.provenance.process != CONVERSATION
+
+
+def _in_use(head: MemoryHead) -> bool:
+    version = head.current
+    if version.status is Status.YIELDED:
+        return version.tier is Tier.CANDIDATE
+    return version.status in CURRENT_STATUSES and version.tier is not Tier.ARCHIVE
 
 
 def _support(head: MemoryHead) -> float:

@@ -7,15 +7,24 @@ from datetime import timedelta
 
 import pytest
 
-from memory_service.app.commands import ChangeResult, CorrectCommand, Effect, Statement
+from memory_service.app.commands import (
+    ChangeMeta,
+    ChangeResult,
+    CorrectCommand,
+    Effect,
+    RevokeCommand,
+    Statement,
+)
 from memory_service.app.feedback import Outcome
 from memory_service.app.own_change import ACTOR
+from memory_service.app.revoke import Revoke
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import Kind, MemoryHead, Source, Status, Tier
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.records import JournalEvent, MemoryFilter
 from tests.app.harness import ALICE, START, World, device
+from tests.causality.histories import vocabulary
 
 _DAY = timedelta(days=1)
 _E = JournalEvent
@@ -143,6 +152,48 @@ async def test_what_was_inferred_and_archived_is_observed_again_when_it_is_infer
     await world.upkeep.run(ALICE)
     await world.say("Seems to like jazz")
     assert (await world.get(guess)).current.tier is Tier.LONG_TERM
+
+
+async def test_a_value_held_back_outlives_time_and_speaks_when_the_other_goes() -> None:
+    world = World()
+    low = _id(await world.state("favorite", "green", confidence=0.6, meta=device("phone", 1, {})))
+    high = _id(await world.state("favorite", "blue", confidence=0.9, meta=device("tablet", 1, {})))
+    guess = _id(await world.state("favorite", "red", source=Source.INFERRED))
+    assert {(await world.get(i)).current.status for i in (low, guess)} == {Status.YIELDED}
+    world.clock.advance(200 * _DAY)
+    await world.used(high)
+    assert (await world.upkeep.run(ALICE))["decay_long_term"] == 1
+    assert (await world.get(guess)).current.tier is Tier.ARCHIVE
+    await world.erase(high)
+    head = await world.get(low)
+    assert (head.current.tier, head.current.status) == (Tier.LONG_TERM, Status.ACTIVE)
+
+
+async def test_what_speaks_for_siblings_is_back_with_one_of_them() -> None:
+    world = World(vocabulary=vocabulary())
+    await world.state("p_union", ["mon", "tue"], meta=device("phone", 1, {}))
+    await world.state("p_union", ["tue", "wed"], meta=device("tablet", 1, {}))
+    world.clock.advance(200 * _DAY)
+    assert (await world.upkeep.run(ALICE))["decay_long_term"] == 1
+    assert await world.current() == []
+    await world.state("p_union", ["mon", "tue"], meta=device("phone", 2, {"phone": 1}))
+    (merged,) = [head for head in await _all(world) if head.current.merged]
+    assert (merged.current.tier, merged.current.status) == (Tier.LONG_TERM, Status.ACTIVE)
+    assert (await world.events(merged.id))[-1] is _E.REACTIVATED
+
+
+async def test_what_the_service_did_can_be_undone_like_what_anybody_did() -> None:
+    world = World()
+    memory_id = _id(await world.say("Our stand-up is at nine", kind=Kind.TASK))
+    world.clock.advance(60 * _DAY)
+    since = world.clock.now()
+    await world.upkeep.run(ALICE)
+    assert (await world.get(memory_id)).current.tier is Tier.ARCHIVE
+    revoke = Revoke(world.changes)
+    done = await revoke(ALICE, RevokeCommand(actor=ACTOR, since=since), ChangeMeta(actor="key"))
+    assert done.changes == 1
+    assert (await world.get(memory_id)).current.tier is Tier.LONG_TERM
+    assert await world.events(memory_id) == [_E.CREATED, _E.ARCHIVED, _E.ROLLED_BACK]
 
 
 # Promotion ------------------------------------------------------------------------------------------------------

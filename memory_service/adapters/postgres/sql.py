@@ -108,7 +108,7 @@ IDLE_HEADS = statement(
     JOIN unnest($5::text[], $6::timestamptz[]) AS k(kind, since) ON k.kind = m.kind
     LEFT JOIN unnest($7::text[], $8::timestamptz[]) AS p(predicate, since) ON p.predicate = m.predicate
     WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid)
-      AND {_STANDING} AND m.tier <> 'archive' AND NOT m.pinned
+      AND ({_CURRENT} AND m.tier <> 'archive' OR m.status = 'yielded' AND m.tier = 'candidate') AND NOT m.pinned
       AND (m.predicate IS NULL OR m.predicate <> ALL ($9::text[]))
       AND (greatest(m.last_access_at, m.last_confirmed_at, m.recorded_at) <= coalesce(p.since, k.since)
            OR m.access_count = 0 AND m.confidence < $11
