@@ -118,8 +118,8 @@ class Memory:
     pinned: bool
     access_count: int
     adopted_count: int
-    rejected_count: int
     last_access_at: datetime | None
     language: str
     reason: str
     redacted: bool
+    rejected_count: int = 0
