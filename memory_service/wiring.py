@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version as package_version
 
 import grpc
@@ -24,13 +24,17 @@ from memory_service.adapters.wrappers.query_vectors import CachedQueryEmbedder
 from memory_service.adapters.wrappers.store_snapshots import StoreSnapshots
 from memory_service.adapters.wrappers.timed_embedder import TimedEmbedder
 from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.archiving import Cap, Decay
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
 from memory_service.app.feed import ChangeFeed
+from memory_service.app.feedback import RecordFeedback
 from memory_service.app.forget import Forget
+from memory_service.app.promotion import Promotion
 from memory_service.app.reading import Reading
 from memory_service.app.recall import Recall
+from memory_service.app.rejudge import Rejudge
 from memory_service.app.resolve import Resolve
 from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
@@ -43,7 +47,6 @@ from memory_service.app.write import Write
 from memory_service.config import EmbedderName, Settings
 from memory_service.domain.decay import DecayPolicy
 from memory_service.domain.errors import MemoryServiceError
-from memory_service.domain.parameters import Parameters
 from memory_service.domain.ranking import profiles_with
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.vocabulary import Vocabulary
@@ -159,7 +162,7 @@ async def build_application(
         feed.announce,
     )
     l1.start()
-    parameters = replace(Parameters(), memories_max=settings.memories_per_owner_max)
+    parameters = settings.parameters
     vocabulary = Vocabulary.of(unknown=settings.unknown_predicates)
     changes = Changes(
         store=store,
@@ -184,7 +187,7 @@ async def build_application(
         clock=clock,
         telemetry=telemetry,
         aliases=Aliases(vocabulary),
-        profiles=profiles_with(DecayPolicy.of(vocabulary)),
+        profiles=profiles_with(DecayPolicy.of(vocabulary, parameters)),
     )
     calls = ChangeCalls(
         write_case=Write(changes),
@@ -207,6 +210,7 @@ async def build_application(
         changes=calls,
         reading=Reading(store, l1, tokens, clock),
         recall=recall,
+        feedback=RecordFeedback(changes, accesses),
         tokens=tokens,
         vocabulary=vocabulary,
     )
@@ -226,7 +230,7 @@ async def build_application(
         l2=l2,
         accesses=accesses,
         changes=changes,
-        upkeep=Upkeep((), telemetry),
+        upkeep=Upkeep((*Decay.both(changes), Promotion(changes), Rejudge(changes), Cap(changes)), telemetry),
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),

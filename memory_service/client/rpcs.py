@@ -28,6 +28,9 @@ RESOLVE = Rpc[api.ResolveConflictRequest, api.ResolveConflictResponse](
 REVOKE_WRITER = Rpc[api.RevokeWriterRequest, api.RevokeWriterResponse](
     f"{_MEMORY}/RevokeWriter", api.RevokeWriterResponse
 )
+FEEDBACK = Rpc[api.RecordFeedbackRequest, api.RecordFeedbackResponse](
+    f"{_MEMORY}/RecordFeedback", api.RecordFeedbackResponse
+)
 PREWARM = Rpc[api.PrewarmRequest, api.PrewarmResponse](f"{_MEMORY}/Prewarm", api.PrewarmResponse)
 
 SYNC = Rpc[sync.SyncRequest, sync.SyncResponse](f"{_SYNC}/Sync", sync.SyncResponse)

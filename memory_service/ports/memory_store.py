@@ -43,6 +43,7 @@ from memory_service.domain.records import (
     Tombstone,
     TombstoneScope,
 )
+from memory_service.domain.retention import Idle
 from memory_service.domain.vector_clock import Dot, VectorClock
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "Changeset",
     "DeviceRecord",
     "Fragment",
+    "Idle",
     "JournalEntry",
     "JournalEvent",
     "Link",
@@ -174,6 +176,17 @@ class OwnerChange(Protocol):
         """Versions made by these revisions, of memories that still have a head, by (revision, id, version)."""
         ...
 
+    async def observed(self, *, sessions_min: int, limit: int) -> Sequence[tuple[MemoryHead, int]]:
+        """Standing candidates stated in at least `sessions_min` distinct sessions, with how many; oldest first.
+
+        A session counts when a statement made in it is among the memory's evidence; no session at all does not.
+        """
+        ...
+
+    async def contested(self, *, unchanged_since: datetime, limit: int) -> Sequence[MemoryHead]:
+        """Contested heads out of the archive, recorded at or before `unchanged_since`, by (recorded_at, id)."""
+        ...
+
     async def apply(self, changeset: Changeset) -> None:
         """Stage the change; it is committed when the context is left."""
         ...
@@ -222,6 +235,12 @@ class MemoryStore(Protocol):
         Of several the one created last (then the greatest id) counts, of those created no later than `recorded_at`
         and not retracted since.
         """
+        ...
+
+    async def idle(
+        self, owner: OwnerKey, where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None = None
+    ) -> Page:
+        """Heads for which `where.holds`, in (created_at, id) order, at most `limit`, strictly after `after`."""
         ...
 
     async def history(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[MemoryVersion]:

@@ -57,6 +57,9 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
         user=v.user, items=[api.BatchWriteItem(memory=pb.MemoryInput(text="intruder"))]
     ),
     "Recall": lambda v: api.RecallRequest(user=v.user, query=SECRET, limit=200),
+    "RecordFeedback": lambda v: api.RecordFeedbackRequest(
+        user=v.user, items=[api.MemoryFeedback(memory_id=v.memory_id, outcome=api.RECALL_OUTCOME_REJECTED)]
+    ),
     "Correct": lambda v: api.CorrectRequest(
         user=v.user, memory_id=v.memory_id, memory=pb.MemoryInput(text="intruder"), etag=v.etag
     ),
@@ -78,6 +81,7 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "GetServerInfo": lambda v: admin.GetServerInfoRequest(),
 }
 WRITER = {"Write", "BatchWrite", "Correct", "Forget", "Rollback", "ResolveConflict", "RevokeWriter", "Sync"}
+WRITER.add("RecordFeedback")
 ADMIN = {"CreateKey", "ListKeys", "RevokeKey"}
 NAMES_USER = {name for name, method in METHODS.items() if "user" in method.input_type.fields_by_name}
 NAMES_USER.add("Sync")  # in its open message
@@ -86,6 +90,7 @@ SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "Write": None,
     "BatchWrite": None,
     "Recall": None,
+    "RecordFeedback": None,
     "Correct": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "Forget": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "GetMemory": ("NOT_FOUND", "MEMORY_NOT_FOUND"),

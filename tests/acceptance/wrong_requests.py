@@ -20,6 +20,7 @@ from tests.acceptance.wrong import (
     at,
     by_id,
     correct,
+    feedback,
     forget,
     listing,
     recall,
@@ -145,6 +146,13 @@ WRONG_REQUESTS: list[Wrong] = [
         "PAGE_TOKEN_INVALID",
         "page_token",
     ),
+    # Feedback
+    feedback("no feedback", "FIELD_REQUIRED", "items"),
+    feedback("201 memories judged", "FIELD_TOO_LONG", "items", *[(NOBODYS, 1)] * 201),
+    feedback("judged without an outcome", "FIELD_REQUIRED", "items[0].outcome", ("", 0)),
+    feedback("unknown outcome", "FIELD_REQUIRED", "items[1].outcome", (NOBODYS, 1), ("", 77)),
+    feedback("judged by no id", "FIELD_INVALID", "items[0].memory_id", (MARK, 1)),
+    feedback("judged twice", "FIELD_INVALID", "items[1].memory_id", ("", 1), ("", 2)),
     # Ids
     listing("as of year 0", "TIME_OUT_OF_RANGE", "as_of_valid", as_of_valid=YEAR_0),
     listing("believed in year 33658", "TIME_OUT_OF_RANGE", "as_of_recorded", as_of_recorded=NEVER),
