@@ -100,6 +100,13 @@ def _denies_what_was_said(earlier: Reading, later: Reading) -> bool:
     return False
 
 
+def _only_subject_shared(earlier: Reading, later: Reading) -> bool:
+    """Whether the later one shares at most what the earlier one is of, and nothing of what it says of it."""
+    said = [term for term, weight in earlier.terms.items() if weight > NEAR_WEIGHT]
+    subject = said[0] if said and earlier.leads_with != "self" else ""
+    return len(said) > 1 and all(term == subject or term not in later.terms for term in said)
+
+
 def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[str, float]:
     """The named numbers the judgement weighs, all within about -3 to 3; `cosine` adds its own when given."""
     mine, its = earlier.terms, later.terms
@@ -134,6 +141,7 @@ def compare(earlier: Reading, later: Reading, cosine: float | None) -> Mapping[s
         "hint_covers": ("hint" in saying and "hint" not in said) * common / weight_mine,
         "same_words": max(weight_mine - common, weight_its - common) < 0.4,
         "same_words_clash": (max(weight_mine - common, weight_its - common) < 0.4) * max(clash, float(denies_apart)),
+        "only_subject": _only_subject_shared(earlier, later),
         "field_denies_apart": same_field and earlier.denies != later.denies,
         "field_values": same_field and values,
         "shared_name": shared_name,

@@ -36,6 +36,8 @@ CORRECTED_VALUE_COSINE: Final = 0.4
 """The same where both name a value of one kind: "Correction, it's the 15th"."""
 CORRECTED_COVER: Final = 0.5
 """Share of the earlier statement's words that a correction repeats, from which it is of this statement."""
+SUBJECT_ONLY_COSINE: Final = 0.6
+"""Cosine (of the model `use`) up to which two statements of one thing alone are of different sides of it."""
 NEARLY_ALIKE: Final = 0.5
 UNRELATED_COSINE: Final = 0.2
 """Cosine (of the model `use`) below which two statements have nothing to do with one another."""
@@ -157,6 +159,9 @@ def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Ite
         or found["same_field"]
     ):
         yield _O, "no_conflict"
+    if found["only_subject"] and not (found["values"] or found["same_field"] or found["correction"]):
+        if found.get("cosine", 0.0) / 2 + 0.5 < SUBJECT_ONLY_COSINE:
+            yield _U, "only_the_subject_in_common"
     if found["correction"] and not found["change"] and not _corrects(found):
         yield _U, "corrects_something_else"
     signs = ("change", "correction", "change_both", "hint", "denies_apart", "values")

@@ -142,6 +142,8 @@ _GENERIC_ZH: Final = frozenset(words.GENERIC_CHINESE.split())
 _ADDED_STOP_ZH: Final = frozenset(words.STOP_CHINESE.split())
 
 
+# Part of a sign, and no content.
+_SIGN_WORDS_EN: Final = frozenset({"longer", "anymore", "never", "also"})
 _LIKE_EN: Final = "like"
 _LIKE_ZH: Final = "偏好"
 
@@ -312,6 +314,8 @@ def _clause(clause: str) -> tuple[list[str], bool]:
     for is_cjk, token in tokens(clause):
         if not is_cjk:
             for word in token_terms(token, _OPTIONS):
+                if word in _SIGN_WORDS_EN:
+                    continue
                 term, denies = _english(word)
                 negative ^= denies
                 found.append(term)
