@@ -159,9 +159,9 @@ def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Ite
         or found["same_field"]
     ):
         yield _O, "no_conflict"
-    if found["only_subject"] and not (found["values"] or found["same_field"] or found["correction"]):
-        if found.get("cosine", 0.0) / 2 + 0.5 < SUBJECT_ONLY_COSINE:
-            yield _U, "only_the_subject_in_common"
+    alike = found["values"] or found["same_field"] or found["correction"]
+    if found["only_subject"] and not alike and found.get("cosine", 0.0) / 2 + 0.5 < SUBJECT_ONLY_COSINE:
+        yield _U, "only_the_subject_in_common"
     if found["correction"] and not found["change"] and not _corrects(found):
         yield _U, "corrects_something_else"
     signs = ("change", "correction", "change_both", "hint", "denies_apart", "values")

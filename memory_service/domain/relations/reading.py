@@ -132,7 +132,6 @@ _LEAD_SKIP_EN: Final = frozenset(words.BEFORE_NOUN_ENGLISH.split())
 _NUMBER_EN_RE: Final = re.compile(
     r"\b(?P<digits>\d[\d,]*(?:\.\d+)?)(?P<suffix>st|nd|rd|th)?(?:\s*(?P<unit>[a-z%°$]+))?"
 )
-_DATE_EN_RE: Final = re.compile(r"\b(?:on|the|by|until|from|to|till|before|after|of)?\s*(\d{1,2})(?:st|nd|rd|th)\b")
 _NUMBER_ZH_RE: Final = re.compile(
     r"(?P<n>\d+(?:\.\d+)?|[零〇一二三四五六七八九十百千两]+)(?P<half>点半)?(?P<unit>[^\s\d,。\uff0c]?)"
 )
