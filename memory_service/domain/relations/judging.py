@@ -9,7 +9,7 @@ still holds next, keeping two where one would do is mild; hence what a merge and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import exp
+from math import exp, isfinite
 from typing import Final
 
 from memory_service.domain.relations._weights import WITH_COSINE, WITHOUT_COSINE
@@ -61,12 +61,14 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
         earlier: the statement held.
         later: the statement that arrives.
         cosine: of the two texts by the model `use`; another model's only when brought to that scale. Without it
-            the judgement is by the words alone, and worse.
+            the judgement is by the words alone, and worse. One that is no number counts as none.
         same_slot: a caller said both are about one predicate of one subject, so that unrelated they are not.
 
     Returns:
         Total and deterministic; never raises for any two readings.
     """
+    if cosine is not None and not isfinite(cosine):
+        cosine = None
     if earlier.key == later.key:
         return Judgement(_P, 1.0, "equal_text") if later.key else Judgement(_D, 1.0, "no_words")
     if "question" in later.signs or "question" in earlier.signs:
