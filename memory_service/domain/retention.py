@@ -156,7 +156,7 @@ def is_card(head: MemoryHead) -> bool:
     """Whether a memory is a semantic card (C1): of such a kind, and not a sentence as it was said in a conversation.
 
     Such a sentence names its session, has no structure, and is told by nobody but the user; or its writer says that
-    it is a turn. Of 5,000 turns some 900 read as preferences or the like, and none of them is a card.
+    it is a turn. Many turns read as preferences or the like, and none of them is a card.
     """
     version, origin = head.current, head.current.provenance
     said = version.assertion is None and version.source is Source.EXPLICIT and bool(origin.session)
