@@ -205,7 +205,7 @@ async def build_application(
     )
     cases = UseCases(
         changes=calls,
-        reading=Reading(store, l1, tokens),
+        reading=Reading(store, l1, tokens, clock),
         recall=recall,
         tokens=tokens,
         vocabulary=vocabulary,

@@ -10,6 +10,7 @@ from memory_service.cli import (
     doctor,
     evaluate,
     evaluate_evolution,
+    evaluate_pairs,
     keys,
     load,
     memories,
@@ -48,6 +49,7 @@ app.add_typer(offline.app, name="offline")
 app.command("load")(load.load)
 app.command("eval")(evaluate.evaluate_command)
 app.command("eval-evolution")(evaluate_evolution.eval_evolution)
+app.command("eval-pairs")(evaluate_pairs.eval_pairs)
 app.command("simulate")(simulate.simulate_command)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)

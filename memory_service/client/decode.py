@@ -47,6 +47,7 @@ _kind = _words(pb.Kind, "KIND", t.Kind)
 _source = _words(pb.Source, "SOURCE", t.Source)
 _tier = _words(pb.Tier, "TIER", t.Tier)
 _status = _words(pb.Status, "STATUS", t.Status)
+_standing = _words(pb.Standing, "STANDING", t.Standing)
 _visibility = _words(pb.Visibility, "VISIBILITY", t.Visibility)
 _relation = _words(pb.Relation, "RELATION", t.Relation)
 _effect = _words(api.Effect, "EFFECT", t.Effect)
@@ -121,6 +122,8 @@ def memory(value: pb.Memory) -> t.Memory:
         language=value.language,
         reason=value.reason,
         redacted=value.redacted,
+        standing=_standing(value.standing),
+        superseded_by=value.superseded_by,
     )
 
 
@@ -209,6 +212,8 @@ def recall_result(value: api.RecallResponse) -> t.RecallResult:
         ),
         degraded=value.degraded,
         candidates=value.candidates,
+        as_of_valid=timestamp(value.as_of_valid) if value.HasField("as_of_valid") else None,
+        as_of_words=value.as_of_words,
     )
 
 

@@ -107,7 +107,7 @@ class World:
         self.correct = Correct(self.changes)
         self.forget = Forget(self.changes, CacheDrops(self.snapshots))
         self.rollback = Rollback(self.changes)
-        self.reading = Reading(self.store, self.snapshots, self.tokens)
+        self.reading = Reading(self.store, self.snapshots, self.tokens, self.clock)
 
     async def say(
         self, text: str = "", owner: OwnerKey = ALICE, meta: ChangeMeta | None = None, **given: object

@@ -89,6 +89,16 @@ class PostgresMemoryStore:
             found = await session.rows(sql.LINKS, memory_id)
         return [rows.link_of(tuple(row)) for row in found]
 
+    async def successors(
+        self, owner: OwnerKey, ids: Sequence[MemoryId], recorded_at: datetime | None = None
+    ) -> Mapping[MemoryId, MemoryId]:
+        """Which memory took the place of each of these, the last to do so."""
+        if not ids:
+            return {}
+        async with self._database.reading(owner.id) as session:
+            found = await session.rows(sql.SUCCESSORS, list(ids), recorded_at)
+        return {MemoryId(row[0]): MemoryId(row[1]) for row in found}
+
     async def list(
         self,
         owner: OwnerKey,
@@ -96,11 +106,15 @@ class PostgresMemoryStore:
         *,
         limit: int,
         after: tuple[datetime, MemoryId] | None = None,
+        recorded_at: datetime | None = None,
     ) -> Page:
         """One page of the heads that match; `next_after` is None on the last."""
         parameters = list_parameters(where, limit=limit + 1, after=after)
         async with self._database.reading(owner.id) as session:
-            found = await session.rows(sql.LIST_HEADS, *parameters)
+            if recorded_at is None:
+                found = await session.rows(sql.LIST_HEADS, *parameters)
+            else:
+                found = await session.rows(sql.LIST_BELIEVED, *parameters, recorded_at)
         heads = await _converted(found[:limit], rows.head_of)
         if len(found) <= limit or not heads:
             return Page(heads, None)
