@@ -84,7 +84,7 @@ class WorkSettings:
     """How a process works on the queue.
 
     Attributes:
-        concurrency: jobs at once; even.
+        concurrency: jobs at once, at least 2.
         takeover_seconds: silence after which a worker counts as dead and its jobs are handed to others.
         poll_seconds: how often to look although nothing was announced.
     """
