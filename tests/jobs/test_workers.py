@@ -39,7 +39,7 @@ from tests.jobs.deployment import (
 from tests.postgres.fixtures import connected, postgres_backend
 
 SOON = replace(QUICK, takeover_seconds=1.0)
-SCRIPT = Path(__file__).parent / "killed_worker.py"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ async def test_two_workers_on_one_owner_take_turns_and_the_second_finds_nothing(
 async def killed_workers(dsn: str, *arguments: str) -> str:
     """Run the script whose workers kill themselves; what it says."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(SCRIPT), dsn, *arguments, stdout=asyncio.subprocess.PIPE, cwd=SCRIPT.parents[2]
+        sys.executable, "-m", "tests.jobs.killed_worker", dsn, *arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT
     )
     said, _ = await process.communicate()
     assert process.returncode == 0
@@ -113,10 +113,10 @@ async def killed_workers(dsn: str, *arguments: str) -> str:
 
 
 async def test_a_worker_killed_before_any_statement_loses_and_doubles_nothing(dsn: str):
-    """Each worker is killed with SIGKILL before its n-th statement: n = 1, 2, … until one gets through."""
+    """SIGKILL before the n-th statement of looking, claiming, taking, doing and writing off, n = 1, 2, …"""
     said = await killed_workers(dsn, "every-statement")
     kills = int(said.split()[-1])
-    assert kills > 30
+    assert kills >= 30
     clock = ManualClock(START)
     async with node(dsn, clock, how=SOON) as left:
         await all_due(clock, left)
@@ -125,7 +125,7 @@ async def test_a_worker_killed_before_any_statement_loses_and_doubles_nothing(ds
         async with connected(dsn) as connection:
             found = await connection.fetch("SELECT tenant, user_id FROM owners")
             assert await connection.fetchval("SELECT count(*) FROM pgqueuer") == 0
-        assert len(found) > kills
+        assert len(found) >= kills
         for row in found:
             await assert_promoted_once(left.backend.memories, OwnerKey(row["tenant"], row["user_id"]), 4)
 
