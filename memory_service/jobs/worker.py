@@ -42,8 +42,17 @@ class Worker:
             task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         self._task = None
+        await self._report()
+
+    async def _report(self) -> None:
+        """At the beginning, to be seen at once, and at the end, so that nothing done goes unmentioned."""
+        try:
+            await self._runner.report()
+        except MemoryServiceError as error:
+            _log.warning("worker could not report", reason=error.reason.value)
 
     async def _run(self) -> None:
+        await self._report()
         seconds = _RETRY_SECONDS_FIRST
         while not self._stopping.is_set():
             began = asyncio.get_running_loop().time()
