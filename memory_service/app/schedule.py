@@ -24,7 +24,7 @@ from memory_service.ports.job_queue import Job, JobQueue, JobTotals, QueueState
 from memory_service.ports.telemetry import Telemetry
 from memory_service.ports.upkeep_plan import StepInterval, UpkeepPlan
 
-_DUE_COUNTED_MAX = 100_000
+_DUE_COUNTED_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)

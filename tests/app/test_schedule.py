@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_service.adapters.inmemory import InMemoryMemoryStore
+from memory_service.adapters.inmemory import InMemoryMemoryStore, SeededIds
 from memory_service.app.jobs import JobRunner, RetryPolicy
 from memory_service.app.schedule import Schedule, ScheduleSettings
 from memory_service.app.upkeep import Upkeep, UpkeepStep
+from memory_service.app.workspace import Workspace
 from memory_service.domain.errors import InvalidInput, Reason, Unavailable
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
-from memory_service.ports.job_queue import Done, GiveUp, Job, Retry, WorkSettings
+from memory_service.ports.job_queue import Done, GiveUp, Job, JobRequest, Retry, WorkSettings
 from tests.app.harness import START
 from tests.contracts import builders as make
 
@@ -262,3 +263,19 @@ def test_retries_wait_twice_as_long_each_time_up_to_a_bound_and_come_to_an_end(a
         assert verdict == GiveUp("AWAY")
     else:
         assert verdict == Retry(min(timedelta(seconds=5 * 2**attempt), timedelta(minutes=15)), "AWAY")
+
+
+async def test_a_change_in_a_workspace_brings_its_jobs():
+    it = Deployment(Step())
+    owner = make.new_owner()
+    async with it.store.change(owner) as change:
+        workspace = Workspace.of(change, SeededIds(1), owner)
+        workspace.state = make.next_state(workspace.state)
+        workspace.enqueue(JobRequest("learn", {"revision": 1}, key="1"))
+        await change.apply(workspace.changeset())
+    assert [(s.name, s.waiting) for s in await it.store.jobs.states()] == [("learn", 1)]
+    # Nobody here knows what to do with it: it is shown, and waits.
+    assert [(j.name, j.every, j.state.waiting) for j in (await it.schedule.view()).jobs] == [
+        ("upkeep.tidy", HOUR, 0),
+        ("learn", None, 1),
+    ]

@@ -196,6 +196,9 @@ CREATE TABLE upkeep_cursor (
 );
 INSERT INTO upkeep_cursor (after_id) VALUES ('00000000-0000-0000-0000-000000000000');
 
+-- The functions below join a page of rows with large tables, always by primary key. The planner does not know how small
+-- a page is, so that it is told to do without the joins that read a whole table.
+
 -- Look at the next owners in order of id, and plan those that are new or changed: every step is due within its
 -- interval. A new owner's are spread over it, lest all owners of an old database be due at one moment. Also brings back
 -- times that no clock could have given (the clock was wrong and went back). Gives how many owners were looked at
@@ -203,6 +206,7 @@ INSERT INTO upkeep_cursor (after_id) VALUES ('00000000-0000-0000-0000-0000000000
 CREATE FUNCTION upkeep_plan(at timestamptz, steps text[], every interval[], longest interval, at_most integer)
     RETURNS TABLE (looked integer, planned integer)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = memory_service, pg_catalog, pg_temp
+    SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
     AS $$
     DECLARE
         from_id uuid;
@@ -215,24 +219,27 @@ CREATE FUNCTION upkeep_plan(at timestamptz, steps text[], every interval[], long
         WITH page AS MATERIALIZED (
             SELECT o.owner, o.revision FROM owners o WHERE o.owner > from_id ORDER BY o.owner LIMIT at_most
         ), moved AS MATERIALIZED (
-            SELECT p.owner, p.revision, k.owner_id IS NULL AS fresh
-            FROM page p LEFT JOIN upkeep_owners k ON k.owner_id = p.owner
-            WHERE p.revision > 0
-              AND (k.owner_id IS NULL OR k.revision <> p.revision OR k.steps <> upkeep_plan.steps)
+            SELECT p.owner, p.revision,
+                   NOT EXISTS (SELECT FROM upkeep_owners k WHERE k.owner_id = p.owner OFFSET 0) AS fresh
+            FROM page p
+            WHERE p.revision > 0 AND NOT EXISTS (
+                SELECT FROM upkeep_owners k
+                WHERE k.owner_id = p.owner AND k.revision = p.revision AND k.steps = upkeep_plan.steps
+                OFFSET 0)
         ), kept AS (
             INSERT INTO upkeep_owners AS k (owner_id, revision, changed_at, steps)
             SELECT m.owner, m.revision, upkeep_plan.at, upkeep_plan.steps FROM moved m ORDER BY m.owner
             ON CONFLICT (owner_id) DO UPDATE
             SET changed_at = CASE WHEN k.revision = EXCLUDED.revision THEN k.changed_at ELSE EXCLUDED.changed_at END,
                 revision = EXCLUDED.revision, steps = EXCLUDED.steps
-            RETURNING k.owner_id
+            RETURNING 1
         ), due AS (
             INSERT INTO upkeep_due AS d (owner_id, step, due_at)
-            SELECT k.owner_id, t.step,
+            SELECT m.owner, t.step,
                    upkeep_plan.at + t.every * CASE WHEN m.fresh
-                       THEN (1 + (hashtextextended(k.owner_id::text, 0) & 1023)) / 1024.0 ELSE 1.0 END
-            FROM kept k JOIN moved m ON m.owner = k.owner_id
-            CROSS JOIN unnest(upkeep_plan.steps, upkeep_plan.every) AS t(step, every)
+                       THEN (1 + (hashtextextended(m.owner::text, 0) & 1023)) / 1024.0 ELSE 1.0 END
+            FROM moved m CROSS JOIN unnest(upkeep_plan.steps, upkeep_plan.every) AS t(step, every)
+            WHERE (SELECT count(*) FROM kept) > 0 -- which are locked first
             ON CONFLICT (owner_id, step) DO UPDATE SET due_at = least(d.due_at, EXCLUDED.due_at)
         )
         SELECT (SELECT count(*) FROM page), (SELECT count(*) FROM kept),
@@ -263,6 +270,7 @@ CREATE FUNCTION upkeep_claim(at timestamptz, steps text[], at_most integer, agai
                              still_there interval)
     RETURNS TABLE (owner_id uuid, tenant text, user_id text, step text)
     LANGUAGE sql SECURITY DEFINER SET search_path = memory_service, pg_catalog, pg_temp
+    SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
     AS $$
         WITH due AS MATERIALIZED (
             SELECT f.owner_id, t.step
