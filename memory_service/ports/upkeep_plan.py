@@ -77,7 +77,10 @@ class UpkeepPlan(Protocol):
     async def ran(
         self, owner: OwnerKey, step: StepInterval, at: datetime, *, again_at: datetime | None = None
     ) -> datetime | None:
-        """A step was run: when it is due next (`again_at`, if given); None for an owner without history."""
+        """A step was run: when it is due next; None for an owner without history.
+
+        With `again_at` it is due then, and not before, whatever the owner changes meanwhile.
+        """
         ...
 
     async def due(self, steps: Sequence[StepInterval], at: datetime, *, count_max: int) -> Sequence[StepDue]:

@@ -122,6 +122,23 @@ async def test_a_change_brings_a_quiet_owner_back_within_the_interval(
     assert await plan.ran(owner, step, after + HOUR) == after + 2 * HOUR
 
 
+async def test_a_step_that_is_to_rest_is_not_brought_back_by_a_change(
+    store: MemoryStore, plan: UpkeepPlan, step: StepInterval
+):
+    (owner,) = await owners_with_memories(store, 1)
+    await look_at_all(plan, [step], NOW)
+    await plan.ran(owner, step, NOW, again_at=NOW + 24 * HOUR)
+    others = await due_of(plan, step, NOW + 2 * HOUR)
+    await make.write(store, owner, make.version(make.new_id()))
+    assert await look_at_all(plan, [step], NOW) == 1
+    assert await due_of(plan, step, NOW + 2 * HOUR) == others
+    assert await due_of(plan, step, NOW + 24 * HOUR) == others + 1
+    await plan.ran(owner, step, NOW + 24 * HOUR)
+    await make.write(store, owner, make.version(make.new_id()))
+    assert await look_at_all(plan, [step], NOW) == 1
+    assert await due_of(plan, step, NOW + HOUR) >= 1
+
+
 async def test_a_step_that_is_new_is_planned_for_owners_known_before(
     store: MemoryStore, plan: UpkeepPlan, step: StepInterval
 ):

@@ -250,6 +250,7 @@ class InMemoryUpkeepPlan:
         self._after = uuid.UUID(int=0)
         self._seen: dict[OwnerKey, tuple[Revision, datetime, tuple[str, ...]]] = {}
         self._due: defaultdict[str, dict[OwnerKey, datetime]] = defaultdict(dict)
+        self._rest: defaultdict[str, dict[OwnerKey, datetime]] = defaultdict(dict)
 
     async def look(self, steps: Sequence[StepInterval], at: datetime, *, owners_max: int) -> Looked | None:
         """Look at the next page of owners."""
@@ -269,7 +270,8 @@ class InMemoryUpkeepPlan:
             share = 1.0 if seen is not None else (1 + owner.id.int % 1024) / 1024
             for step in steps:
                 due = self._due[step.name]
-                due[owner] = min(due.get(owner, at + step.every), at + step.every * share)
+                wanted = min(due.get(owner, at + step.every), at + step.every * share)
+                due[owner] = max(wanted, self._rest[step.name].get(owner, wanted))
         self._after = page[-1].id if len(page) == owners_max else uuid.UUID(int=0)
         self._bring_back(steps, at)
         return Looked(len(page), planned)
@@ -280,6 +282,7 @@ class InMemoryUpkeepPlan:
             for owner, when in due.items():
                 if when > at + max(step.every, LONGEST) + _SLACK:
                     due[owner] = at + step.every
+                    self._rest[step.name].pop(owner, None)
 
     async def claim(self, steps: Sequence[StepInterval], at: datetime, *, limit: int, again_at: datetime) -> int:
         """Enqueue jobs for up to `limit` of what is due; how many jobs are new."""
@@ -307,6 +310,9 @@ class InMemoryUpkeepPlan:
         quiet = at - seen[1] if seen is not None else timedelta()
         next_at = again_at or at + max(step.every, min(quiet * QUIET_SHARE, LONGEST))
         self._due[step.name][owner] = next_at
+        self._rest[step.name].pop(owner, None)
+        if again_at is not None:
+            self._rest[step.name][owner] = again_at
         return next_at
 
     async def due(self, steps: Sequence[StepInterval], at: datetime, *, count_max: int) -> Sequence[StepDue]:

@@ -183,9 +183,10 @@ CREATE TABLE upkeep_owners (
     steps      text[] NOT NULL
 );
 CREATE TABLE upkeep_due (
-    owner_id uuid NOT NULL,
-    step     text NOT NULL,
-    due_at   timestamptz NOT NULL,
+    owner_id   uuid NOT NULL,
+    step       text NOT NULL,
+    due_at     timestamptz NOT NULL,
+    rest_until timestamptz, -- not before this, whatever the owner changes
     PRIMARY KEY (owner_id, step)
 ) WITH (fillfactor = 80);
 CREATE INDEX upkeep_due_next ON upkeep_due (step, due_at);
@@ -240,7 +241,8 @@ CREATE FUNCTION upkeep_plan(at timestamptz, steps text[], every interval[], long
                        THEN (1 + (hashtextextended(m.owner::text, 0) & 1023)) / 1024.0 ELSE 1.0 END
             FROM moved m CROSS JOIN unnest(upkeep_plan.steps, upkeep_plan.every) AS t(step, every)
             WHERE (SELECT count(*) FROM kept) > 0 -- which are locked first
-            ON CONFLICT (owner_id, step) DO UPDATE SET due_at = least(d.due_at, EXCLUDED.due_at)
+            ON CONFLICT (owner_id, step) DO UPDATE
+            SET due_at = greatest(least(d.due_at, EXCLUDED.due_at), d.rest_until)
         )
         SELECT (SELECT count(*) FROM page), (SELECT count(*) FROM kept),
                (SELECT p.owner FROM page p ORDER BY p.owner DESC LIMIT 1)
@@ -249,7 +251,7 @@ CREATE FUNCTION upkeep_plan(at timestamptz, steps text[], every interval[], long
             last_id := '00000000-0000-0000-0000-000000000000';
         END IF;
         UPDATE upkeep_cursor SET after_id = last_id;
-        UPDATE upkeep_due d SET due_at = upkeep_plan.at + w.every
+        UPDATE upkeep_due d SET due_at = upkeep_plan.at + w.every, rest_until = NULL
         FROM (
             SELECT f.owner_id, t.step, t.every FROM unnest(upkeep_plan.steps, upkeep_plan.every) AS t(step, every)
             CROSS JOIN LATERAL (
@@ -310,11 +312,12 @@ CREATE FUNCTION upkeep_ran(of_owner uuid, of_step text, at timestamptz, every in
         next_at timestamptz;
     BEGIN
         PERFORM FROM upkeep_owners k WHERE k.owner_id = of_owner FOR UPDATE;
-        INSERT INTO upkeep_due AS d (owner_id, step, due_at)
+        INSERT INTO upkeep_due AS d (owner_id, step, due_at, rest_until)
         SELECT o.owner, of_step,
-               coalesce(again_at, at + greatest(every, least((at - k.changed_at) * share, longest)))
+               coalesce(again_at, at + greatest(every, least((at - k.changed_at) * share, longest))), again_at
         FROM owners o LEFT JOIN upkeep_owners k ON k.owner_id = o.owner WHERE o.owner = of_owner
-        ON CONFLICT (owner_id, step) DO UPDATE SET due_at = EXCLUDED.due_at
+        ON CONFLICT (owner_id, step) DO UPDATE
+        SET due_at = EXCLUDED.due_at, rest_until = EXCLUDED.rest_until
         RETURNING d.due_at INTO next_at;
         RETURN next_at;
     END
