@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from importlib.metadata import version as package_version
 
 import grpc
@@ -202,7 +203,11 @@ async def build_application(
         backend.jobs,
         clock,
         telemetry,
-        ScheduleSettings(owners_per_look=settings.upkeep_owners_per_tick),
+        ScheduleSettings(
+            owners_per_look=settings.upkeep_owners_per_tick,
+            # A little less than a tick: the next one must not come a moment too early.
+            look_pace=timedelta(seconds=settings.upkeep_tick_seconds * 0.8),
+        ),
     )
     facts = ServerFacts(package_version("memory-service"), model)
     telemetry.refresh_with(lambda: _set_gauges(backend, accesses, drops, telemetry))

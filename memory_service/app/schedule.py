@@ -33,6 +33,7 @@ class ScheduleSettings:
 
     Attributes:
         owners_per_look: owners looked at in one tick.
+        look_pace: time between two looks, whoever looks.
         waiting_max: jobs of upkeep that wait at most; beyond it nothing is claimed, so the plan holds the rest.
         claims_per_tick: jobs enqueued in one tick.
         claim_lease: after it a job that was neither done nor is waiting counts as lost.
@@ -42,6 +43,7 @@ class ScheduleSettings:
     """
 
     owners_per_look: int = 5_000
+    look_pace: timedelta = timedelta()
     waiting_max: int = 2_000
     claims_per_tick: int = 500
     claim_lease: timedelta = timedelta(minutes=15)
@@ -108,7 +110,9 @@ class Schedule:
         steps = self.steps
         if not steps:
             return 0
-        looked = await self.plan.look(steps, self.clock.now(), owners_max=self.settings.owners_per_look)
+        looked = await self.plan.look(
+            steps, self.clock.now(), owners_max=self.settings.owners_per_look, pace=self.settings.look_pace
+        )
         if looked is not None:
             self.telemetry.count("upkeep_owners_looked_at_total", looked.owners)
             self.telemetry.count("upkeep_owners_planned_total", looked.planned)

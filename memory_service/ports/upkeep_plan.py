@@ -66,8 +66,13 @@ class StepDue:
 class UpkeepPlan(Protocol):
     """When each owner is worth a look; see the module's contract."""
 
-    async def look(self, steps: Sequence[StepInterval], at: datetime, *, owners_max: int) -> Looked | None:
-        """Look at the next page of owners; None when another process is looking at this moment."""
+    async def look(
+        self, steps: Sequence[StepInterval], at: datetime, *, owners_max: int, pace: timedelta = timedelta()
+    ) -> Looked | None:
+        """Look at the next page of owners; None when another process is looking, or did so less than `pace` ago.
+
+        The pace is kept by the backend's own clock, so that many processes look no faster than one.
+        """
         ...
 
     async def claim(self, steps: Sequence[StepInterval], at: datetime, *, limit: int, again_at: datetime) -> int:

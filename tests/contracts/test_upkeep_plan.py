@@ -73,6 +73,13 @@ async def test_new_owners_are_found_page_by_page_and_due_within_the_interval(
     assert (await plan.due([step], NOW + HOUR, count_max=2))[0].due == 2
 
 
+async def test_many_who_look_look_no_faster_than_one(plan: UpkeepPlan, step: StepInterval):
+    assert await plan.look([step], NOW, owners_max=MANY) is not None
+    for _ in range(3):
+        assert await plan.look([step], NOW, owners_max=MANY, pace=HOUR) is None
+    assert await plan.look([step], NOW, owners_max=MANY) is not None
+
+
 async def test_a_claim_is_one_job_each_for_nobody_else_and_due_again_when_lost(
     store: MemoryStore, plan: UpkeepPlan, queue: JobQueue, step: StepInterval
 ):

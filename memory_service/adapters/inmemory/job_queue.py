@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -248,12 +249,18 @@ class InMemoryUpkeepPlan:
         self._queue = queue
         self._owners = owners
         self._after = uuid.UUID(int=0)
+        self._looked_at = float("-inf")
         self._seen: dict[OwnerKey, tuple[Revision, datetime, tuple[str, ...]]] = {}
         self._due: defaultdict[str, dict[OwnerKey, datetime]] = defaultdict(dict)
         self._rest: defaultdict[str, dict[OwnerKey, datetime]] = defaultdict(dict)
 
-    async def look(self, steps: Sequence[StepInterval], at: datetime, *, owners_max: int) -> Looked | None:
+    async def look(
+        self, steps: Sequence[StepInterval], at: datetime, *, owners_max: int, pace: timedelta = timedelta()
+    ) -> Looked | None:
         """Look at the next page of owners."""
+        if time.monotonic() - self._looked_at < pace.total_seconds():
+            return None
+        self._looked_at = time.monotonic()
         owners = self._owners()
         names = tuple(sorted(step.name for step in steps))
         page = sorted((o for o in owners if o.id > self._after), key=lambda owner: owner.id)[:owners_max]

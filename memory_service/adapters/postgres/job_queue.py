@@ -133,11 +133,13 @@ class PostgresUpkeepPlan:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def look(self, steps: Sequence[StepInterval], at: datetime, *, owners_max: int) -> Looked | None:
+    async def look(
+        self, steps: Sequence[StepInterval], at: datetime, *, owners_max: int, pace: timedelta = timedelta()
+    ) -> Looked | None:
         """Look at the next page of owners."""
         ordered = sorted(steps, key=lambda step: step.name)
         names, every = [step.name for step in ordered], [step.every for step in ordered]
-        found = await self._database.fetch(sql_jobs.LOOK, at, names, every, LONGEST, owners_max)
+        found = await self._database.fetch(sql_jobs.LOOK, at, names, every, LONGEST, owners_max, pace)
         return Looked(found[0]["looked"], found[0]["planned"]) if found else None
 
     async def claim(self, steps: Sequence[StepInterval], at: datetime, *, limit: int, again_at: datetime) -> int:

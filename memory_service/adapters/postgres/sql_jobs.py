@@ -98,7 +98,7 @@ TOTALS = statement(
 )
 WORKERS = statement("jobs_workers", "SELECT count(*) FROM job_workers w WHERE w.seen_at >= $1")
 
-LOOK = statement("upkeep_look", "SELECT l.looked, l.planned FROM upkeep_plan($1, $2, $3, $4, $5) l")
+LOOK = statement("upkeep_look", "SELECT l.looked, l.planned FROM upkeep_plan($1, $2, $3, $4, $5, $6) l")
 CLAIM = statement(
     "upkeep_claimed", "SELECT c.owner_id, c.tenant, c.user_id, c.step FROM upkeep_claim($1, $2, $3, $4, $5) c"
 )

@@ -192,8 +192,9 @@ CREATE TABLE upkeep_due (
 CREATE INDEX upkeep_due_next ON upkeep_due (step, due_at);
 -- How far the look at all owners has come. Its row is the lock of whoever looks.
 CREATE TABLE upkeep_cursor (
-    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    after_id uuid NOT NULL
+    only_row  boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    after_id  uuid NOT NULL,
+    looked_at timestamptz NOT NULL DEFAULT '-infinity' -- by the database's clock: it only keeps the pace
 );
 INSERT INTO upkeep_cursor (after_id) VALUES ('00000000-0000-0000-0000-000000000000');
 
@@ -203,8 +204,9 @@ INSERT INTO upkeep_cursor (after_id) VALUES ('00000000-0000-0000-0000-0000000000
 -- Look at the next owners in order of id, and plan those that are new or changed: every step is due within its
 -- interval. A new owner's are spread over it, lest all owners of an old database be due at one moment. Also brings back
 -- times that no clock could have given (the clock was wrong and went back). Gives how many owners were looked at
--- and how many planned; no row when somebody else is looking.
-CREATE FUNCTION upkeep_plan(at timestamptz, steps text[], every interval[], longest interval, at_most integer)
+-- and how many planned; no row when somebody else is looking, or did so less than `pace` ago.
+CREATE FUNCTION upkeep_plan(at timestamptz, steps text[], every interval[], longest interval, at_most integer,
+                            pace interval)
     RETURNS TABLE (looked integer, planned integer)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = memory_service, pg_catalog, pg_temp
     SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
@@ -213,7 +215,7 @@ CREATE FUNCTION upkeep_plan(at timestamptz, steps text[], every interval[], long
         from_id uuid;
         last_id uuid;
     BEGIN
-        SELECT c.after_id INTO from_id FROM upkeep_cursor c FOR UPDATE SKIP LOCKED;
+        SELECT c.after_id INTO from_id FROM upkeep_cursor c WHERE c.looked_at <= now() - pace FOR UPDATE SKIP LOCKED;
         IF NOT FOUND THEN
             RETURN;
         END IF;
@@ -250,7 +252,7 @@ CREATE FUNCTION upkeep_plan(at timestamptz, steps text[], every interval[], long
         IF looked < at_most THEN
             last_id := '00000000-0000-0000-0000-000000000000';
         END IF;
-        UPDATE upkeep_cursor SET after_id = last_id;
+        UPDATE upkeep_cursor SET after_id = last_id, looked_at = now();
         UPDATE upkeep_due d SET due_at = upkeep_plan.at + w.every, rest_until = NULL
         FROM (
             SELECT f.owner_id, t.step, t.every FROM unnest(upkeep_plan.steps, upkeep_plan.every) AS t(step, every)
@@ -339,18 +341,18 @@ GRANT SELECT (revision) ON owners TO memory_service_jobs;
 GRANT SELECT (dedupe_key, status) ON pgqueuer TO memory_service_jobs;
 GRANT SELECT, INSERT, UPDATE, DELETE ON upkeep_owners, upkeep_due, upkeep_cursor TO memory_service_jobs;
 GRANT CREATE ON SCHEMA memory_service TO memory_service_jobs;
-ALTER FUNCTION upkeep_plan(timestamptz, text[], interval[], interval, integer) OWNER TO memory_service_jobs;
+ALTER FUNCTION upkeep_plan(timestamptz, text[], interval[], interval, integer, interval) OWNER TO memory_service_jobs;
 ALTER FUNCTION upkeep_claim(timestamptz, text[], integer, timestamptz, interval) OWNER TO memory_service_jobs;
 ALTER FUNCTION upkeep_ran(uuid, text, timestamptz, interval, double precision, interval, timestamptz)
     OWNER TO memory_service_jobs;
 ALTER FUNCTION upkeep_overview(timestamptz, text[], integer) OWNER TO memory_service_jobs;
 REVOKE CREATE ON SCHEMA memory_service FROM memory_service_jobs;
 SET LOCAL ROLE memory_service_jobs;
-REVOKE ALL ON FUNCTION upkeep_plan(timestamptz, text[], interval[], interval, integer),
+REVOKE ALL ON FUNCTION upkeep_plan(timestamptz, text[], interval[], interval, integer, interval),
     upkeep_claim(timestamptz, text[], integer, timestamptz, interval),
     upkeep_ran(uuid, text, timestamptz, interval, double precision, interval, timestamptz),
     upkeep_overview(timestamptz, text[], integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION upkeep_plan(timestamptz, text[], interval[], interval, integer),
+GRANT EXECUTE ON FUNCTION upkeep_plan(timestamptz, text[], interval[], interval, integer, interval),
     upkeep_claim(timestamptz, text[], integer, timestamptz, interval),
     upkeep_ran(uuid, text, timestamptz, interval, double precision, interval, timestamptz),
     upkeep_overview(timestamptz, text[], integer) TO memory_service_app;
