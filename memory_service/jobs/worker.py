@@ -60,6 +60,8 @@ class Worker:
                 await self._queue.work(self._runner.handlers(), self._settings, self._stopping)
             except MemoryServiceError as error:
                 _log.warning("worker waits", reason=error.reason.value, retry_seconds=seconds)
+            except Exception:  # noqa: BLE001 - the last line of defence: a process must not stop working unnoticed
+                _log.exception("worker failed unexpectedly", retry_seconds=seconds)
             if asyncio.get_running_loop().time() - began > _RETRY_SECONDS_MAX:
                 seconds = _RETRY_SECONDS_FIRST
             try:

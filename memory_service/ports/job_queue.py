@@ -149,6 +149,8 @@ class JobQueue(Protocol):
     async def work(self, handlers: Mapping[str, JobHandler], settings: WorkSettings, stopping: asyncio.Event) -> None:
         """Hand jobs of these names to their handlers until `stopping` is set and those under way are done.
 
+        Cancelled, it stops those under way; they wait again.
+
         Raises:
             Unavailable: the backend went away; call again. Handlers under way were waited for.
         """

@@ -187,6 +187,10 @@ def test_doctor_says_what_to_do(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert "meaning" in checks["embedder"]["advice"]
     assert checks["clock"]["state"] == "ok"
     assert checks["recall"]["state"] == "ok"
+    assert (checks["jobs"]["state"], checks["jobs"]["found"]) == (
+        "warn",
+        "2 worker(s), 2 job(s) wait, 1 failed for good",
+    )
     assert "→" in shell("doctor").stdout
 
 

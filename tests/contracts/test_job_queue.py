@@ -228,6 +228,26 @@ async def test_stopping_lets_a_running_job_end(queue: JobQueue):
     assert await state_of(queue, name) == QueueState(name)
 
 
+async def test_a_worker_that_is_cut_off_puts_its_jobs_back(queue: JobQueue):
+    name, begun, handler = new_name(), asyncio.Event(), Recorder()
+
+    async def endless(job: Job) -> Verdict:
+        begun.set()
+        await asyncio.Event().wait()
+        return Done()
+
+    await queue.enqueue(make.new_owner(), JobRequest(name, {"n": 1}, key="k"))
+    task = asyncio.create_task(queue.work({name: endless}, QUICK, asyncio.Event()))
+    await until(begun.is_set)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, PATIENCE_SECONDS)
+    assert (await state_of(queue, name)).waiting == 1
+    async with working(queue, {name: handler}):
+        await settled(queue, name)
+    assert [(job.data, job.attempt) for job in handler.jobs] == [({"n": 1}, 1)]
+
+
 async def change(store: MemoryStore, owner: OwnerKey, *jobs: JobRequest, fail: bool = False) -> None:
     """A change that brings a memory and jobs."""
     async with store.change(owner) as opened:

@@ -19,7 +19,7 @@ from pgqueuer.adapters.persistence.queries import Queries
 from pgqueuer.core.executors import AbstractEntrypointExecutor, EntrypointExecutorParameters
 from pgqueuer.core.qm import QueueManager
 from pgqueuer.domain.errors import PgqException, RetryRequested
-from pgqueuer.domain.models import Context
+from pgqueuer.domain.models import Context, TracebackRecord
 from pgqueuer.domain.models import Job as QueuedJob
 from pydantic_core import from_json
 
@@ -50,8 +50,9 @@ async def work_on(
         pool: Any = await _pool(settings)
     except DRIVER_ERRORS as error:
         raise translated_error(error) from error
+    under_way: set[asyncio.Task[Any]] = set()
     try:
-        await _run(_manager(pool, handlers), how, stopping)
+        await _run(_manager(pool, handlers, under_way), under_way, how, stopping)
     except PgqException as error:
         raise Unavailable(Reason.DATABASE_UNAVAILABLE, "the database no longer announces jobs") from error
     except DRIVER_ERRORS as error:
@@ -63,14 +64,16 @@ async def work_on(
         pool.terminate()
 
 
-async def _run(manager: QueueManager, how: WorkSettings, stopping: asyncio.Event) -> None:
+async def _run(
+    manager: QueueManager, under_way: set[asyncio.Task[Any]], how: WorkSettings, stopping: asyncio.Event
+) -> None:
     async def pass_on() -> None:
         await stopping.wait()
         manager.shutdown.set()
 
     passing = asyncio.create_task(pass_on())
-    try:
-        await manager.run(
+    working = asyncio.create_task(
+        manager.run(
             dequeue_timeout=timedelta(seconds=how.poll_seconds),
             batch_size=max(1, how.concurrency // 2),
             max_concurrent_tasks=how.concurrency,
@@ -78,9 +81,20 @@ async def _run(manager: QueueManager, how: WorkSettings, stopping: asyncio.Event
             heartbeat_timeout=timedelta(seconds=how.takeover_seconds),
             log_aggregation_interval=timedelta(),
         )
+    )
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        # pgqueuer would wait for the jobs under way, however long they take: they go back into the queue instead.
+        manager.shutdown.set()
+        for job in list(under_way):
+            job.cancel()
+        await asyncio.wait([working], timeout=_CLOSE_SECONDS_MAX)
+        raise
     finally:
-        passing.cancel()
-        await asyncio.gather(passing, return_exceptions=True)
+        for task in (passing, working):
+            task.cancel()
+        await asyncio.gather(passing, working, return_exceptions=True)
 
 
 async def _pool(settings: PostgresSettings) -> Any:
@@ -104,8 +118,8 @@ async def _pool(settings: PostgresSettings) -> Any:
     )
 
 
-def _manager(pool: Any, handlers: Mapping[str, JobHandler]) -> QueueManager:
-    queries = Queries(
+def _manager(pool: Any, handlers: Mapping[str, JobHandler], under_way: set[asyncio.Task[Any]]) -> QueueManager:
+    queries = _Queries(
         AsyncpgPoolDriver(pool),
         qbe=QueryBuilderEnvironment(settings=NAMES),
         qbq=QueryQueueBuilder(settings=NAMES),
@@ -114,8 +128,18 @@ def _manager(pool: Any, handlers: Mapping[str, JobHandler]) -> QueueManager:
     manager = QueueManager(queries, channel=NAMES.channel)
     for name, handler in handlers.items():
         parameters = EntrypointExecutorParameters(concurrency_limit=0, func=_unused, on_failure="hold")
-        manager.register_executor(name, _Executor(parameters, handler, queries))
+        manager.register_executor(name, _Executor(parameters, handler, queries, under_way))
     return manager
+
+
+@dataclass
+class _Queries(Queries):
+    """pgqueuer's, except that a retry which cannot be written down is no failure of the job for good."""
+
+    async def retry_job(self, job: QueuedJob, delay: timedelta, traceback_record: TracebackRecord | None) -> None:
+        """Let the job wait again; with the database away it stays as it is, to be taken over later."""
+        with suppress(*DRIVER_ERRORS):
+            await super().retry_job(job, delay, traceback_record)
 
 
 async def _unused(_: QueuedJob) -> None:
@@ -128,10 +152,20 @@ class _Executor(AbstractEntrypointExecutor):
 
     handler: JobHandler
     queries: Queries
+    under_way: set[asyncio.Task[Any]]
 
     async def execute(self, job: QueuedJob, context: Context) -> None:  # noqa: ARG002 - pgqueuer's signature
         """Run the handler once."""
-        verdict = await self._verdict(job)
+        task = asyncio.current_task()
+        assert task is not None
+        self.under_way.add(task)
+        try:
+            verdict = await self._verdict(job)
+        except asyncio.CancelledError:
+            # Let through, it would tell pgqueuer to drop the job.
+            verdict = Retry(timedelta(), "STOPPED")
+        finally:
+            self.under_way.discard(task)
         match verdict:
             case Done():
                 return
