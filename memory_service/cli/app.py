@@ -11,6 +11,7 @@ from memory_service.cli import (
     evaluate,
     evaluate_evolution,
     evaluate_pairs,
+    jobs,
     keys,
     load,
     memories,
@@ -31,6 +32,7 @@ app = typer.Typer(
 key_commands = typer.Typer(help="API keys of your tenant.", no_args_is_help=True)
 
 app.command("serve")(service.serve)
+app.command("worker")(service.worker)
 app.command("migrate")(service.migrate)
 app.command("write")(memories.write)
 app.command("recall")(memories.recall)
@@ -59,3 +61,4 @@ app.add_typer(key_commands, name="keys")
 key_commands.command("create")(keys.create)
 key_commands.command("list")(keys.list_keys)
 key_commands.command("revoke")(keys.revoke)
+app.add_typer(jobs.app, name="jobs")
