@@ -433,7 +433,7 @@ class Admission:
     def _has_past(self, draft: Draft) -> bool:
         """Whether the slot knows of values whose time ends: this one then began after them."""
         return self._single(draft) and any(
-            not h.current.merged and h.current.window.end is not None
+            not h.current.merged and h.current.window.end is not None and not h.current.window.empty
             for h in (*self.workspace.in_slot(draft.slot), *self.workspace.past_of(draft.slot))
         )
 
