@@ -70,7 +70,8 @@ class Promote:
 async def owner_with_candidates(store: MemoryStore, count: int) -> OwnerKey:
     """A new owner with so many candidates."""
     owner = make.new_owner()
-    await make.write(store, owner, *(make.version(make.new_id(), tier=Tier.CANDIDATE) for _ in range(count)))
+    candidates = (make.version(make.new_id(), tier=Tier.CANDIDATE) for _ in range(count))
+    await make.write(store, owner, *candidates, fragments=[])
     return owner
 
 
