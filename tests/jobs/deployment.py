@@ -131,5 +131,5 @@ async def tick_until_done(clock: ManualClock, nodes: Sequence[Node]) -> int:
             unfinished = any(job.state.waiting or job.state.running for job in jobs)
             if not unfinished and not any(job.next_due_at and job.next_due_at <= soon for job in jobs):
                 return most
-            clock.advance(schedule.settings.rest)
+            clock.advance(schedule.settings.rest if unfinished else STILL_THERE)
             await asyncio.sleep(0.02)
