@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import timedelta
 from importlib.metadata import version as package_version
 
 import grpc
@@ -24,16 +25,22 @@ from memory_service.adapters.wrappers.query_vectors import CachedQueryEmbedder
 from memory_service.adapters.wrappers.store_snapshots import StoreSnapshots
 from memory_service.adapters.wrappers.timed_embedder import TimedEmbedder
 from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.archiving import Cap, Decay
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
 from memory_service.app.feed import ChangeFeed
+from memory_service.app.feedback import RecordFeedback
 from memory_service.app.forget import Forget
+from memory_service.app.jobs import JobRunner
+from memory_service.app.promotion import Promotion
 from memory_service.app.reading import Reading
 from memory_service.app.recall import Recall
+from memory_service.app.rejudge import Rejudge
 from memory_service.app.resolve import Resolve
 from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
+from memory_service.app.schedule import Schedule, ScheduleSettings
 from memory_service.app.service import Changes
 from memory_service.app.sync import Sync
 from memory_service.app.tokens import Tokens
@@ -43,23 +50,26 @@ from memory_service.app.write import Write
 from memory_service.config import EmbedderName, Settings
 from memory_service.domain.decay import DecayPolicy
 from memory_service.domain.errors import MemoryServiceError
-from memory_service.domain.parameters import Parameters
 from memory_service.domain.ranking import profiles_with
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
 from memory_service.jobs.runner import Periodic
+from memory_service.jobs.worker import Worker
 from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.embedder import Embedder
+from memory_service.ports.job_queue import WorkSettings
 from memory_service.transport.admin_servicer import AdminServicer, ServerFacts
 from memory_service.transport.changes import ChangeCalls
 from memory_service.transport.identity import Authenticator
+from memory_service.transport.job_calls import JobCalls
 from memory_service.transport.memory_servicer import MemoryServicer, UseCases
 from memory_service.transport.sync_servicer import SyncCases, SyncServicer
 from memory_service.v1 import admin_service_pb2_grpc, memory_service_pb2_grpc, sync_service_pb2_grpc
 
 _BACKFILL_SECONDS = 5.0
 _DROPS_SECONDS = 1.0
+_REPORT_SECONDS = 5.0
 _LAST_NEWS_SECONDS_MAX = 1.0
 """At shutdown, time to tell other processes of the last commits. They find out by themselves as well."""
 
@@ -81,7 +91,8 @@ class Application:
     accesses: AccessRecorder
     changes: Changes
     upkeep: Upkeep
-    jobs: tuple[Periodic, ...]
+    schedule: Schedule
+    jobs: tuple[Periodic | Worker, ...]
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Register the services."""
@@ -159,7 +170,7 @@ async def build_application(
         feed.announce,
     )
     l1.start()
-    parameters = replace(Parameters(), memories_max=settings.memories_per_owner_max)
+    parameters = settings.parameters
     vocabulary = Vocabulary.of(unknown=settings.unknown_predicates)
     changes = Changes(
         store=store,
@@ -184,7 +195,7 @@ async def build_application(
         clock=clock,
         telemetry=telemetry,
         aliases=Aliases(vocabulary),
-        profiles=profiles_with(DecayPolicy.of(vocabulary)),
+        profiles=profiles_with(DecayPolicy.of(vocabulary, parameters)),
     )
     calls = ChangeCalls(
         write_case=Write(changes),
@@ -207,10 +218,24 @@ async def build_application(
         changes=calls,
         reading=Reading(store, l1, tokens, clock),
         recall=recall,
+        feedback=RecordFeedback(changes, accesses),
         tokens=tokens,
         vocabulary=vocabulary,
     )
     authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
+    upkeep = Upkeep((*Decay.both(changes), Promotion(changes), Rejudge(changes), Cap(changes)), telemetry)
+    schedule = Schedule(
+        upkeep,
+        backend.upkeep,
+        backend.jobs,
+        clock,
+        telemetry,
+        ScheduleSettings(
+            owners_per_look=settings.upkeep_owners_per_tick,
+            # A little less than a tick: the next one must not come a moment too early.
+            look_pace=timedelta(seconds=settings.upkeep_tick_seconds * 0.8),
+        ),
+    )
     facts = ServerFacts(package_version("memory-service"), model)
     telemetry.refresh_with(lambda: _set_gauges(backend, accesses, drops, telemetry))
     return Application(
@@ -219,19 +244,39 @@ async def build_application(
         servicer=MemoryServicer(cases),
         syncing=SyncServicer(syncing),
         feed=feed,
-        admin=AdminServicer(backend.keys, authenticator, clock, ids, facts),
+        admin=AdminServicer(backend.keys, authenticator, clock, ids, facts, JobCalls(schedule, backend.jobs, clock)),
         backend=backend,
         cache=cache,
         l1=l1,
         l2=l2,
         accesses=accesses,
         changes=changes,
-        upkeep=Upkeep((), telemetry),
+        upkeep=upkeep,
+        schedule=schedule,
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
             Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
+            *(_work(settings, backend, schedule, clock, ids, telemetry) if settings.worker else ()),
         ),
+    )
+
+
+def _work(
+    settings: Settings,
+    backend: PostgresBackend | InMemoryBackend,
+    schedule: Schedule,
+    clock: Clock,
+    ids: Ids,
+    telemetry: PrometheusTelemetry,
+) -> tuple[Periodic | Worker, ...]:
+    """What makes a process a worker: it takes jobs, keeps the schedule going and tells of itself."""
+    runner = JobRunner(backend.jobs, schedule.work(), clock, telemetry, ids.new())
+    how = WorkSettings(settings.worker_jobs_max, settings.worker_takeover_seconds)
+    return (
+        Periodic("upkeep_schedule", settings.upkeep_tick_seconds, schedule.tick),
+        Periodic("worker_report", _REPORT_SECONDS, runner.report),
+        Worker(backend.jobs, runner, how),
     )
 
 

@@ -19,7 +19,8 @@ from memory_service.app.drafts import TEMPORARY_KINDS, Draft
 from memory_service.app.kinship import NO_KIN, Kin
 from memory_service.app.settling import Settling, ruling_details
 from memory_service.app.workspace import Authorship, Workspace, affected, provenance
-from memory_service.domain.arbitration import Ruling, Verdict, arbitrate
+from memory_service.domain.arbitration import Ruling, Side, Verdict, arbitrate, readjudicate
+from memory_service.domain.decay import DEFAULT_DECAY, DecayPolicy, last_said
 from memory_service.domain.errors import FailedPrecondition, LimitExceeded, Reason
 from memory_service.domain.evidence import ENTRIES_MAX, Evidence
 from memory_service.domain.ids import MemoryId
@@ -95,6 +96,7 @@ class Admission:
     ids: Ids
     parameters: Parameters
     settling: Settling
+    decay: DecayPolicy = DEFAULT_DECAY
     similar: frozenset[MemoryId] = frozenset()
     kin: Kin = NO_KIN
 
@@ -256,31 +258,38 @@ class Admission:
                 # A guess is observed before it may replace anything (E3).
                 encounter.standing.append((rival, rival.current.evidence, None))
                 continue
-            ruling = self._rule(draft, rival)
+            ruling = self._rule(draft, rival, same, by.now)
             if ruling.verdict is Verdict.REPLACE:
                 encounter.replaced.append((rival, ruling))
             elif not past:
                 encounter.standing.append((rival, rival.current.evidence, ruling))
         return encounter
 
-    def _rule(self, draft: Draft, head: MemoryHead) -> Ruling:
-        _, judgement = self.kin.rivals.get(head.id, (head, None))
+    def _rule(self, draft: Draft, rival: MemoryHead, same: MemoryHead | None, now: datetime) -> Ruling:
+        _, judgement = self.kin.rivals.get(rival.id, (rival, None))
         updates = judgement is not None and (
-            judgement.relation is StatementRelation.UPDATE or head.id == self.kin.corrected
+            judgement.relation is StatementRelation.UPDATE or rival.id == self.kin.corrected
         )
         if updates and judgement is not None and draft.source in _EXPLICIT:
             # Who says that something changed corrects what was said before (E4).
             return Ruling(Verdict.REPLACE, f"explicit correction by its wording: {judgement.reason}")
-        if not updates and draft.source is Source.INFERRED and head.current.tier is Tier.CANDIDATE:
+        if not updates and draft.source is Source.INFERRED and rival.current.tier is Tier.CANDIDATE:
             # Neither was told; a guess does not decide against a guess (E3).
             return Ruling(Verdict.CONTEST, "two guesses that contradict each other wait for evidence")
-        return arbitrate(
+        ruling = arbitrate(
             source=draft.source,
             confidence=draft.confidence,
-            old_confidence=head.current.confidence,
-            old_access_count=head.usage.access_count,
+            old_confidence=rival.current.confidence,
+            old_access_count=rival.usage.access_count,
             parameters=self.parameters,
         )
+        disputed = [h for h in (same, rival) if h is not None and h.current.status is Status.CONTESTED]
+        if same is None or len(disputed) < 2 or ruling.verdict is Verdict.REPLACE:
+            return ruling
+        # New evidence in a dispute: what was said again now weighs with all that stands behind it (E5).
+        said = replace(side_of(same, self.decay, now), support=same.current.support + 1, strength=1.0, said_at=now)
+        again = readjudicate([said, side_of(rival, self.decay, now)], self.parameters)
+        return again[1] if again is not None and again[0] == 0 else ruling
 
     def _enter(
         self, draft: Draft, by: Authorship, terms: Terms, same: MemoryHead | None, encounter: _Encounter
@@ -293,8 +302,7 @@ class Admission:
             evidence = evidence.compacted(by.retired)
         forced = bool(terms.against) and bool(encounter.standing) and not self._single(draft)
         disputed = encounter.disputed or forced or (same is not None and same.current.disputed)
-        tier = own.current.tier if own else _tier(draft)
-        observed = tier is Tier.CANDIDATE and draft.source is Source.INFERRED
+        observed = _tier(draft, own) is Tier.CANDIDATE
         values = [Value(_OWN, evidence, disputed, draft.assertion.object if draft.assertion else None, observed)]
         values += [
             Value(
@@ -325,7 +333,7 @@ class Admission:
         if any(piece.memory_id == rival.id for rival, _ in encounter.replaced for piece in self.kin.context[:1]):
             self._reword(head, self.kin.context)
         touched = self._replace_all(draft, encounter, head, by, terms)
-        touched += self._rewrite_past(draft, head, encounter.window, by)
+        touched += self._rewrite_past(draft, head, encounter, by)
         if same is not None and terms.rewrites is not None:
             touched.append(self._merge_away(terms.rewrites, head, by, reason))
         for rival, left, ruling in encounter.standing:
@@ -375,18 +383,21 @@ class Admission:
     ) -> tuple[MemoryHead, Effect]:
         """The same claim again: one more support, never a second memory (E9)."""
         ws = self.workspace
-        old = head.current
+        old, usage = head.current, head.usage
         revived = old.tier is Tier.ARCHIVE
+        details: dict[str, str | int | float | bool] = {}
         if revived:
             discounted = self.parameters.reactivation_discount * old.confidence
             evidence = Evidence.of(replace(a, confidence=min(a.confidence, discounted)) for a in _evidence(fixed))
             fixed = {**fixed, "evidence": evidence, "confidence": evidence.confidence}
+            details["reactivation_discount"] = self.parameters.reactivation_discount
+            usage = replace(usage, rejected_count=min(usage.rejected_count, usage.adopted_count))
         corrected = draft.source is Source.EXPLICIT_CORRECTION
         after = ws.revise(
             head,
             by,
             reason,
-            tier=Tier.LONG_TERM if revived or draft.source in _EXPLICIT else old.tier,
+            tier=_tier(draft, head),
             source=draft.source if corrected else old.source,
             importance=max(old.importance, draft.importance),
             tags=tuple(dict.fromkeys((*old.tags, *draft.statement.tags))),
@@ -395,11 +406,15 @@ class Admission:
             provenance=provenance(draft, by),
             **fixed,
         )
-        after = ws.use(after, replace(after.usage, last_confirmed_at=by.now))
+        confirmed = max(filter(None, (usage.last_confirmed_at, by.now)))  # the clock may have gone back
+        after = ws.use(after, replace(usage, last_confirmed_at=confirmed))
         if head.current.claim != draft.claim and draft.text not in self.kin.wordings:
             self._reword(after, draft.fragments(after.id, after.current.content_version))
-        event = JournalEvent.REACTIVATED if revived else JournalEvent.SUPPORTED
-        self.settling.note(event, head, after, by, reason, {"support": after.current.support})
+        promoted = (old.tier, after.current.tier) == (Tier.CANDIDATE, Tier.LONG_TERM)
+        event = JournalEvent.PROMOTED if promoted else JournalEvent.SUPPORTED
+        if promoted:
+            reason = f"said outright: {reason}"
+        self.settling.note(JournalEvent.REACTIVATED if revived else event, head, after, by, reason, details)
         return after, Effect.REACTIVATED if revived else Effect.SUPPORTED
 
     def _reword(self, head: MemoryHead, pieces: Sequence[Fragment]) -> None:
@@ -452,15 +467,17 @@ class Admission:
         details = ruling_details(ruling) | ({"by": str(winner.id)} if winner else {})
         return self.settling.cut(rival, window, winner, by, reason, details)
 
-    def _rewrite_past(self, draft: Draft, head: MemoryHead, window: Window, by: Authorship) -> list[Affected]:
+    def _rewrite_past(self, draft: Draft, head: MemoryHead, encounter: _Encounter, by: Authorship) -> list[Affected]:
         """A statement that reaches back also limits values that were replaced since (they were loaded for it)."""
         if not self._single(draft) or draft.source not in _EXPLICIT:
             return []
+        window, replaced = encounter.window, {rival.id for rival, _ in encounter.replaced}
         reason = "told later: another value held then"
         return [
             item
             for old in self.workspace.past_of(draft.slot)
-            if old.current.claim != draft.claim and window.overlaps(old.current.window)
+            if old.id not in replaced and old.current.claim != draft.claim
+            if window.overlaps(old.current.window)
             for item in self.settling.cut(old, window, head, by, reason, {"by": str(head.id)})
         ]
 
@@ -554,9 +571,28 @@ def _later(a: datetime | None, b: datetime | None) -> datetime | None:
     return None if a is None or b is None else max(a, b)
 
 
-def _tier(draft: Draft) -> Tier:
-    """Where a new memory begins: what was inferred is observed first (E3)."""
-    return Tier.CANDIDATE if draft.source is Source.INFERRED else Tier.LONG_TERM
+def _tier(draft: Draft, own: MemoryHead | None = None) -> Tier:
+    """Where a memory stands after a statement of it: what was only ever inferred is observed first (E3)."""
+    if own is None:
+        return Tier.CANDIDATE if draft.source is Source.INFERRED else Tier.LONG_TERM
+    if draft.source in _EXPLICIT:
+        return Tier.LONG_TERM
+    if own.current.tier is Tier.ARCHIVE:
+        return Tier.CANDIDATE if own.current.source is Source.INFERRED else Tier.LONG_TERM
+    return own.current.tier
+
+
+def side_of(head: MemoryHead, decay: DecayPolicy, now: datetime) -> Side:
+    """A contested memory as arbitration weighs it again (E5)."""
+    version = head.current
+    return Side(
+        confidence=version.confidence,
+        support=max(version.support, 1),
+        strength=decay.strength(head, now),
+        access_count=head.usage.access_count,
+        said_at=last_said(head),
+        observed=version.tier is Tier.CANDIDATE,
+    )
 
 
 def _id(head: MemoryHead | None) -> MemoryId | None:

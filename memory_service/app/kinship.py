@@ -328,16 +328,26 @@ def _nearness(head: MemoryHead, draft: Draft, found: Judged) -> float:
 def _judged(head: MemoryHead, draft: Draft, cosine: float | None, closeness: float) -> Judged:
     """The judgement by wording, where structure does not decide.
 
-    Values of one slot are told apart by the vocabulary. Only where that does not say how many there may be, and of a
-    slot of many where both writers used their own words ("no longer allergic"), has the wording a say.
+    Values of one slot are told apart by the vocabulary, and what is stated of two subjects is two things. Only where
+    the vocabulary does not say how many values there may be, and of a slot of many where both writers used their own
+    words ("no longer allergic"), has the wording a say.
     """
     version = head.current
     same_slot = draft.structured and version.slot == draft.slot
-    if same_slot and not draft.mapped and not (draft.cardinality is Cardinality.MANY and _worded(head, draft)):
-        return Judged(version.content_version, _BY_STRUCTURE, closeness, _is_disputed(head))
+    decided = same_slot and not draft.mapped and not (draft.cardinality is Cardinality.MANY and _worded(head, draft))
+    if decided or _of_other_things(head, draft):
+        return Judged(version.content_version, _BY_STRUCTURE, closeness)
     same_slot = same_slot and draft.mapped
     judgement = judge(read(version.text), read(draft.text), cosine=cosine, same_slot=same_slot)
     return Judged(version.content_version, judgement, closeness, _is_disputed(head))
+
+
+def _of_other_things(head: MemoryHead, draft: Draft) -> bool:
+    """Whether both are assertions about two subjects, or of one in two slots without words to compare."""
+    told, telling = head.current.assertion, draft.assertion
+    if told is None or telling is None or head.current.slot == draft.slot:
+        return False
+    return told.subject != telling.subject or not _worded(head, draft)
 
 
 def _worded(head: MemoryHead, draft: Draft) -> bool:

@@ -13,8 +13,10 @@ from memory_service.app.drafts import Drafting
 from memory_service.app.kinship import NO_KIN, Kin, Kinship
 from memory_service.app.settling import Settling
 from memory_service.app.workspace import Authorship, Workspace
+from memory_service.domain.decay import DecayPolicy
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.parameters import Parameters
+from memory_service.domain.retention import Retention
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.memory_store import MemoryStore
@@ -54,6 +56,10 @@ class Changes:
             retired=workspace.retired,
         )
 
+    def retention_of(self, owner: OwnerKey) -> Retention:
+        """How the owner's memories fade, and when time alone archives them."""
+        return Retention(DecayPolicy.of(self.vocabulary_of(owner), self.parameters))
+
     def settling(self, workspace: Workspace) -> Settling:
         """What settles slots in a workspace."""
         return Settling(workspace, self.ids, self.vocabulary_of(workspace.owner))
@@ -62,7 +68,8 @@ class Changes:
         self, workspace: Workspace, similar: frozenset[MemoryId] = frozenset(), kin: Kin = NO_KIN
     ) -> Admission:
         """What admits statements into a workspace."""
-        return Admission(workspace, self.ids, self.parameters, self.settling(workspace), similar, kin)
+        decay = self.retention_of(workspace.owner).decay
+        return Admission(workspace, self.ids, self.parameters, self.settling(workspace), decay, similar, kin)
 
     def kinship(self) -> Kinship:
         """What finds the memories that a plain statement speaks of."""

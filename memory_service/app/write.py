@@ -18,7 +18,7 @@ from memory_service.app.targets import not_found
 from memory_service.app.validation import check_list, check_meta
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
-from memory_service.domain.errors import DeadlineExceeded, MemoryServiceError, Unavailable
+from memory_service.domain.errors import DeadlineExceeded, InternalError, MemoryServiceError, Unavailable
 from memory_service.domain.ids import MemoryId, OwnerKey
 from memory_service.domain.memory import STANDING_STATUSES, Source, Status
 from memory_service.domain.records import Fragment
@@ -127,8 +127,8 @@ class Write:
                     continue
                 try:
                     results.append(await self._admit(workspace, draft, meta, near, authors))
-                except (Unavailable, DeadlineExceeded):
-                    raise  # the store failed: nothing is decided about this item or any other
+                except (Unavailable, DeadlineExceeded, InternalError):
+                    raise  # the store or a rule failed: nothing is decided about this item or any other
                 except MemoryServiceError as error:
                     results.append(error)
             if workspace.dirty:

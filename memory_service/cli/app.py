@@ -11,6 +11,7 @@ from memory_service.cli import (
     evaluate,
     evaluate_evolution,
     evaluate_pairs,
+    jobs,
     keys,
     load,
     memories,
@@ -31,6 +32,7 @@ app = typer.Typer(
 key_commands = typer.Typer(help="API keys of your tenant.", no_args_is_help=True)
 
 app.command("serve")(service.serve)
+app.command("worker")(service.worker)
 app.command("migrate")(service.migrate)
 app.command("write")(memories.write)
 app.command("recall")(memories.recall)
@@ -40,6 +42,7 @@ app.command("list")(memories.list_memories)
 app.command("show")(memories.show)
 app.command("history")(memories.history)
 app.command("rollback")(memories.rollback)
+app.command("feedback")(memories.feedback)
 app.command("watch")(devices.watch)
 app.command("conflicts")(devices.conflicts)
 app.command("resolve")(devices.resolve)
@@ -58,3 +61,4 @@ app.add_typer(key_commands, name="keys")
 key_commands.command("create")(keys.create)
 key_commands.command("list")(keys.list_keys)
 key_commands.command("revoke")(keys.revoke)
+app.add_typer(jobs.app, name="jobs")

@@ -28,6 +28,9 @@ RESOLVE = Rpc[api.ResolveConflictRequest, api.ResolveConflictResponse](
 REVOKE_WRITER = Rpc[api.RevokeWriterRequest, api.RevokeWriterResponse](
     f"{_MEMORY}/RevokeWriter", api.RevokeWriterResponse
 )
+FEEDBACK = Rpc[api.RecordFeedbackRequest, api.RecordFeedbackResponse](
+    f"{_MEMORY}/RecordFeedback", api.RecordFeedbackResponse
+)
 PREWARM = Rpc[api.PrewarmRequest, api.PrewarmResponse](f"{_MEMORY}/Prewarm", api.PrewarmResponse)
 
 SYNC = Rpc[sync.SyncRequest, sync.SyncResponse](f"{_SYNC}/Sync", sync.SyncResponse)
@@ -41,4 +44,12 @@ LIST_KEYS = Rpc[admin.ListKeysRequest, admin.ListKeysResponse](f"{_ADMIN}/ListKe
 REVOKE_KEY = Rpc[admin.RevokeKeyRequest, admin.RevokeKeyResponse](f"{_ADMIN}/RevokeKey", admin.RevokeKeyResponse)
 SERVER_INFO = Rpc[admin.GetServerInfoRequest, admin.GetServerInfoResponse](
     f"{_ADMIN}/GetServerInfo", admin.GetServerInfoResponse
+)
+LIST_JOBS = Rpc[admin.ListJobsRequest, admin.ListJobsResponse](f"{_ADMIN}/ListJobs", admin.ListJobsResponse)
+RUN_UPKEEP = Rpc[admin.RunUpkeepRequest, admin.RunUpkeepResponse](f"{_ADMIN}/RunUpkeep", admin.RunUpkeepResponse)
+LIST_FAILED_JOBS = Rpc[admin.ListFailedJobsRequest, admin.ListFailedJobsResponse](
+    f"{_ADMIN}/ListFailedJobs", admin.ListFailedJobsResponse
+)
+REQUEUE_JOBS = Rpc[admin.RequeueJobsRequest, admin.RequeueJobsResponse](
+    f"{_ADMIN}/RequeueJobs", admin.RequeueJobsResponse
 )

@@ -78,6 +78,7 @@ class MemoryClient:
     resolve_conflict = _blocking(Core.resolve_conflict)
     revoke_writer = _blocking(Core.revoke_writer)
     undo_revocation = _blocking(Core.undo_revocation)
+    record_feedback = _blocking(Core.record_feedback)
     recall = _blocking(Core.recall)
     get = _blocking(Core.get)
     list_page = _blocking(Core.list_page)
@@ -87,6 +88,10 @@ class MemoryClient:
     create_key = _blocking(Core.create_key)
     list_keys = _blocking(Core.list_keys)
     revoke_key = _blocking(Core.revoke_key)
+    list_jobs = _blocking(Core.list_jobs)
+    run_upkeep = _blocking(Core.run_upkeep)
+    list_failed_jobs = _blocking(Core.list_failed_jobs)
+    requeue_jobs = _blocking(Core.requeue_jobs)
 
     def list(
         self,

@@ -122,5 +122,6 @@ class Memory:
     language: str
     reason: str
     redacted: bool
+    rejected_count: int = 0
     standing: Standing = Standing.UNKNOWN
     superseded_by: str = ""

@@ -7,6 +7,8 @@ Contract, for every backend (held by the suite in `tests/contracts/`):
 * **All or nothing, then durable.** Leaving `change` normally commits what `apply` was given; leaving it with
   an exception, a cancellation or a crash leaves no trace. Once it has been left normally the change survives
   kill -9 of any process (for the durable backends).
+* **Work that follows** (`Changeset.jobs`) is in the backend's `JobQueue` when, and only when, the change is
+  committed.
 * **One apply.** `apply` is called at most once in a change. Its revision is `state.revision + 1` for a change
   or greater when several are committed together; readers see revisions in order, without gaps.
 * **One owner.** No method returns, counts or changes anything of another owner, whatever ids it is given.
@@ -32,6 +34,7 @@ from memory_service.domain.records import (
     Changeset,
     DeviceRecord,
     Fragment,
+    JobRequest,
     JournalEntry,
     JournalEvent,
     Link,
@@ -43,6 +46,7 @@ from memory_service.domain.records import (
     Tombstone,
     TombstoneScope,
 )
+from memory_service.domain.retention import Idle
 from memory_service.domain.vector_clock import Dot, VectorClock
 
 __all__ = [
@@ -51,6 +55,8 @@ __all__ = [
     "Changeset",
     "DeviceRecord",
     "Fragment",
+    "Idle",
+    "JobRequest",
     "JournalEntry",
     "JournalEvent",
     "Link",
@@ -174,6 +180,17 @@ class OwnerChange(Protocol):
         """Versions made by these revisions, of memories that still have a head, by (revision, id, version)."""
         ...
 
+    async def observed(self, *, sessions_min: int, limit: int) -> Sequence[tuple[MemoryHead, int]]:
+        """Standing candidates stated in at least `sessions_min` distinct sessions, with how many; oldest first.
+
+        A session counts when a statement made in it is among the memory's evidence; no session at all does not.
+        """
+        ...
+
+    async def contested(self, *, unchanged_since: datetime, limit: int) -> Sequence[MemoryHead]:
+        """Contested heads out of the archive, recorded at or before `unchanged_since`, by (recorded_at, id)."""
+        ...
+
     async def apply(self, changeset: Changeset) -> None:
         """Stage the change; it is committed when the context is left."""
         ...
@@ -222,6 +239,12 @@ class MemoryStore(Protocol):
         Of several the one created last (then the greatest id) counts, of those created no later than `recorded_at`
         and not retracted since.
         """
+        ...
+
+    async def idle(
+        self, owner: OwnerKey, where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None = None
+    ) -> Page:
+        """Heads for which `where.holds`, in (created_at, id) order, at most `limit`, strictly after `after`."""
         ...
 
     async def history(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[MemoryVersion]:

@@ -57,6 +57,9 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
         user=v.user, items=[api.BatchWriteItem(memory=pb.MemoryInput(text="intruder"))]
     ),
     "Recall": lambda v: api.RecallRequest(user=v.user, query=SECRET, limit=200),
+    "RecordFeedback": lambda v: api.RecordFeedbackRequest(
+        user=v.user, items=[api.MemoryFeedback(memory_id=v.memory_id, outcome=api.RECALL_OUTCOME_REJECTED)]
+    ),
     "Correct": lambda v: api.CorrectRequest(
         user=v.user, memory_id=v.memory_id, memory=pb.MemoryInput(text="intruder"), etag=v.etag
     ),
@@ -76,9 +79,14 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "ListKeys": lambda v: admin.ListKeysRequest(),
     "RevokeKey": lambda v: admin.RevokeKeyRequest(id=str(v.key.id)),
     "GetServerInfo": lambda v: admin.GetServerInfoRequest(),
+    "ListJobs": lambda v: admin.ListJobsRequest(),
+    "RunUpkeep": lambda v: admin.RunUpkeepRequest(user=v.user),
+    "ListFailedJobs": lambda v: admin.ListFailedJobsRequest(),
+    "RequeueJobs": lambda v: admin.RequeueJobsRequest(ids=range(1, 500)),
 }
 WRITER = {"Write", "BatchWrite", "Correct", "Forget", "Rollback", "ResolveConflict", "RevokeWriter", "Sync"}
-ADMIN = {"CreateKey", "ListKeys", "RevokeKey"}
+WRITER.add("RecordFeedback")
+ADMIN = {"CreateKey", "ListKeys", "RevokeKey", "ListJobs", "RunUpkeep", "ListFailedJobs", "RequeueJobs"}
 NAMES_USER = {name for name, method in METHODS.items() if "user" in method.input_type.fields_by_name}
 NAMES_USER.add("Sync")  # in its open message
 
@@ -86,6 +94,7 @@ SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "Write": None,
     "BatchWrite": None,
     "Recall": None,
+    "RecordFeedback": None,
     "Correct": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "Forget": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "GetMemory": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
@@ -101,6 +110,10 @@ SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "ListKeys": None,
     "RevokeKey": ("NOT_FOUND", "KEY_NOT_FOUND"),
     "GetServerInfo": None,
+    "ListJobs": None,
+    "RunUpkeep": None,
+    "ListFailedJobs": None,
+    "RequeueJobs": None,
 }
 """What the admin of another tenant hears when it names the victim's ids as its own; None: it is served its own."""
 

@@ -20,6 +20,7 @@ from tests.acceptance.wrong import (
     at,
     by_id,
     correct,
+    feedback,
     forget,
     listing,
     recall,
@@ -145,6 +146,13 @@ WRONG_REQUESTS: list[Wrong] = [
         "PAGE_TOKEN_INVALID",
         "page_token",
     ),
+    # Feedback
+    feedback("no feedback", "FIELD_REQUIRED", "items"),
+    feedback("201 memories judged", "FIELD_TOO_LONG", "items", *[(NOBODYS, 1)] * 201),
+    feedback("judged without an outcome", "FIELD_REQUIRED", "items[0].outcome", ("", 0)),
+    feedback("unknown outcome", "FIELD_REQUIRED", "items[1].outcome", (NOBODYS, 1), ("", 77)),
+    feedback("judged by no id", "FIELD_INVALID", "items[0].memory_id", (MARK, 1)),
+    feedback("judged twice", "FIELD_INVALID", "items[1].memory_id", ("", 1), ("", 2)),
     # Ids
     listing("as of year 0", "TIME_OUT_OF_RANGE", "as_of_valid", as_of_valid=YEAR_0),
     listing("believed in year 33658", "TIME_OUT_OF_RANGE", "as_of_recorded", as_of_recorded=NEVER),
@@ -315,4 +323,34 @@ WRONG_REQUESTS: list[Wrong] = [
         "id",
         "NOT_FOUND",
     ),
+    # Background work
+    Wrong(
+        "step of upkeep that there is not",
+        "RunUpkeep",
+        lambda k: admin.RunUpkeepRequest(user=k.user, steps=[MARK]),
+        "FIELD_INVALID",
+        "steps[0]",
+    ),
+    Wrong(
+        "step without a name",
+        "RunUpkeep",
+        lambda k: admin.RunUpkeepRequest(user=k.user, steps=[""]),
+        "FIELD_REQUIRED",
+        "steps[0]",
+    ),
+    Wrong(
+        "257 steps",
+        "RunUpkeep",
+        lambda k: admin.RunUpkeepRequest(user=k.user, steps=[MARK] * 257),
+        "FIELD_TOO_LONG",
+        "steps",
+    ),
+    Wrong(
+        "negative page of failed jobs",
+        "ListFailedJobs",
+        lambda _: admin.ListFailedJobsRequest(page_size=-1),
+        "FIELD_OUT_OF_RANGE",
+        "page_size",
+    ),
+    Wrong("501 jobs", "RequeueJobs", lambda _: admin.RequeueJobsRequest(ids=range(501)), "FIELD_TOO_LONG", "ids"),
 ]

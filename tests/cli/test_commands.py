@@ -183,10 +183,11 @@ def test_every_command_has_help_and_json(shell: Shell) -> None:
     names = set(group.commands)  # type: ignore[attr-defined]
     assert names == {
         *("serve", "migrate", "keys", "write", "recall", "correct", "forget", "list", "show", "history"),
-        *("rollback", "load", "eval", "eval-evolution", "eval-pairs", "simulate", "doctor", "demo", "version"),
-        *("watch", "conflicts", "resolve", "revoke", "sync", "offline"),
+        *("rollback", "load", "eval", "eval-pairs", "eval-evolution", "simulate", "doctor", "demo", "version"),
+        *("feedback", "watch", "conflicts", "resolve", "revoke", "sync", "offline"),
+        *("worker", "jobs"),
     }
-    for name in names - {"keys", "serve", "migrate", "offline"}:
+    for name in names - {"keys", "serve", "worker", "migrate", "offline"}:
         assert "--json" in shell(name, "--help").stdout, name
 
 
@@ -200,6 +201,10 @@ def test_doctor_says_what_to_do(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert "meaning" in checks["embedder"]["advice"]
     assert checks["clock"]["state"] == "ok"
     assert checks["recall"]["state"] == "ok"
+    assert (checks["jobs"]["state"], checks["jobs"]["found"]) == (
+        "warn",
+        "2 worker(s), 2 job(s) wait, 1 failed for good",
+    )
     assert "→" in shell("doctor").stdout
 
 

@@ -21,12 +21,16 @@ from tests.postgres.fixtures import connected
 OWNER_TABLES = (
     "owners|devices|changes|memory_versions|memories|forgotten|fragments|links|journal|tombstones|idempotency"
 )
-OF_NO_OWNER = {"owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"}
+OF_NO_OWNER = {
+    *("owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"),
+    *(name for name in STATEMENTS if name.startswith(("jobs_", "upkeep_"))),
+}
 WHOLE_OWNER = {
     **{name: {"*"} for name in ("search_heads", "search_fragments", "waiting_fragments", "as_of_versions")},
     "first_unseen": {"devices_pkey"},
     "idle_devices": {"devices_active"},
     "wordings": {"tombstones_wordings"},
+    "observed_heads": {"memories_observed"},
 }
 """Indexes of which a statement reads all that an owner has; it must find the rest by more than the owner."""
 READ_OR_CHANGED = re.compile(rf"\b(?:FROM|JOIN|UPDATE) ({OWNER_TABLES})\b(?: AS)? (\w+)")

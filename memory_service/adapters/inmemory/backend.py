@@ -7,11 +7,12 @@ from memory_service.adapters.inmemory.memory_store import InMemoryMemoryStore
 
 
 class InMemoryBackend:
-    """`memories` and `keys` live as long as it, and no longer: for simulations and tests."""
+    """`memories`, `keys`, `jobs` and `upkeep` live as long as it, and no longer: for simulations and tests."""
 
     def __init__(self) -> None:
         self.memories = InMemoryMemoryStore()
         self.keys = InMemoryKeyStore()
+        self.jobs, self.upkeep = self.memories.jobs, self.memories.upkeep
 
     async def close(self) -> None:
         """Let go; there is nothing to close."""

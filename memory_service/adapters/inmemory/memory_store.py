@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from weakref import WeakValueDictionary
 
+from memory_service.adapters.inmemory.job_queue import InMemoryJobQueue, InMemoryUpkeepPlan
 from memory_service.adapters.inmemory.owner import OwnerData, StoredMemory, prepared
 from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import CURRENT_STATUSES, MemoryHead, MemoryVersion, Relation, Status
+from memory_service.domain.memory import (
+    CURRENT_STATUSES,
+    STANDING_STATUSES,
+    MemoryHead,
+    MemoryVersion,
+    Relation,
+    Status,
+    Tier,
+)
 from memory_service.domain.retrieval.filters import held_at, matches
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
@@ -23,6 +32,7 @@ from memory_service.ports.memory_store import (
     Changeset,
     DeviceRecord,
     Fragment,
+    Idle,
     JournalEntry,
     Link,
     MemoryFilter,
@@ -124,6 +134,27 @@ class InMemoryOwnerChange:
         """Versions made by these revisions, of memories that still have a head."""
         return self._data.versions_at(revisions)
 
+    async def observed(self, *, sessions_min: int, limit: int) -> Sequence[tuple[MemoryHead, int]]:
+        """Standing candidates stated in at least so many distinct sessions, oldest first."""
+        candidates = (head for head in self._standing() if head.current.tier is Tier.CANDIDATE)
+        found = ((head, self._data.sessions(head)) for head in candidates)
+        return list(islice((each for each in found if each[1] >= sessions_min), limit))
+
+    async def contested(self, *, unchanged_since: datetime, limit: int) -> Sequence[MemoryHead]:
+        """Contested heads out of the archive that nobody changed since, in order of (recorded_at, id)."""
+        found = [
+            head
+            for head in self._standing()
+            if head.current.status is Status.CONTESTED
+            and head.current.tier is not Tier.ARCHIVE
+            and head.current.recorded_at <= unchanged_since
+        ]
+        return heapq.nsmallest(limit, found, key=lambda head: (head.current.recorded_at, head.id))
+
+    def _standing(self) -> Iterator[MemoryHead]:
+        heads = (memory.head() for memory in self._data.in_order())
+        return (head for head in heads if head.current.status in STANDING_STATUSES)
+
     async def apply(self, changeset: Changeset) -> None:
         """Stage the change. Raises `InternalError` for a second apply or a changeset that cannot be kept."""
         if self.staged is not None:
@@ -134,12 +165,20 @@ class InMemoryOwnerChange:
 
 
 class InMemoryMemoryStore:
-    """See `MemoryStore`. Everything is lost with the process; everything else of the contract holds."""
+    """See `MemoryStore`. Everything is lost with the process; everything else of the contract holds.
+
+    `jobs` and `upkeep` are its queue and plan: what a change enqueues is committed with it.
+    """
 
     def __init__(self) -> None:
         self._owners: dict[OwnerKey, OwnerData] = {}
+        self.jobs = InMemoryJobQueue()
+        self.upkeep = InMemoryUpkeepPlan(self.jobs, self._revisions)
         # Weak, so that a lock lives exactly as long as somebody holds or awaits it.
         self._locks: WeakValueDictionary[OwnerKey, asyncio.Lock] = WeakValueDictionary()
+
+    def _revisions(self) -> Mapping[OwnerKey, Revision]:
+        return {owner: data.state.revision for owner, data in self._owners.items()}
 
     def _lock(self, owner: OwnerKey) -> asyncio.Lock:
         lock = self._locks.get(owner)
@@ -166,6 +205,7 @@ class InMemoryMemoryStore:
             if change.staged is not None:
                 data.write(change.staged)
                 self._owners[owner] = data
+                self.jobs.add((owner, request) for request in change.staged.jobs)
 
     async def state(self, owner: OwnerKey) -> OwnerState:
         """The committed state."""
@@ -212,7 +252,18 @@ class InMemoryMemoryStore:
     ) -> Page:
         """One page of the heads that match; `next_after` is None on the last."""
         heads = _heads_believed(self._data(owner).in_order(after), recorded_at)
-        found = list(islice((head for head in heads if matches(head, where)), limit + 1))
+        return self._page(heads, lambda head: matches(head, where), limit)
+
+    async def idle(
+        self, owner: OwnerKey, where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None = None
+    ) -> Page:
+        """One page of the heads that time may have overtaken."""
+        heads = (memory.head() for memory in self._data(owner).in_order(after))
+        return self._page(heads, where.holds, limit)
+
+    @staticmethod
+    def _page(heads: Iterable[MemoryHead], wanted: Callable[[MemoryHead], bool], limit: int) -> Page:
+        found = list(islice((head for head in heads if wanted(head)), limit + 1))
         page = found[:limit]
         if len(found) <= limit or not page:
             return Page(page, None)
@@ -291,9 +342,10 @@ class InMemoryMemoryStore:
 
     async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
         """Add to access counts and move last access forward."""
-        data = self._data(owner)
-        for memory_id, (count, at) in accesses.items():
-            data.record_access(memory_id, count, at)
+        async with self._lock(owner):
+            data = self._data(owner)
+            for memory_id, (count, at) in accesses.items():
+                data.record_access(memory_id, count, at)
 
     async def waiting_fragments(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[Fragment]:
         """Fragments of heads that have no vector of `model_id` yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import copy
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -182,6 +183,12 @@ class OwnerData:
         """All versions, oldest first."""
         memory = self._memories.get(memory_id)
         return [] if memory is None else [own_assertion(version) for version in memory.versions]
+
+    def sessions(self, head: MemoryHead) -> int:
+        """In how many distinct sessions the statements were made that stand behind a memory."""
+        dots = {attestation.dot for attestation in head.current.evidence}
+        versions = self._memories[head.id].versions
+        return len({v.provenance.session for v in versions if v.dot in dots} - {""})
 
     def changed_since(self, revision: Revision) -> Iterator[StoredMemory]:
         """Memories changed after `revision`, forgotten ones included, by (created_at, id)."""
@@ -408,6 +415,7 @@ def prepared(changeset: Changeset) -> Changeset:
         outcomes=[replace(stored_at_utc(o), outcome=copy.deepcopy(dict(o.outcome))) for o in changeset.outcomes],
         changes=[stored_at_utc(change) for change in changeset.changes],
         retired=dict(changeset.retired),
+        jobs=[replace(request, data=json.loads(json.dumps(dict(request.data)))) for request in changeset.jobs],
     )
 
 

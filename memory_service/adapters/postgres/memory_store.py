@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from memory_service.adapters.postgres import rows, sql, sql_writing
 from memory_service.adapters.postgres.changes import PostgresOwnerChange
-from memory_service.adapters.postgres.filters import list_parameters
+from memory_service.adapters.postgres.filters import idle_parameters, list_parameters
 from memory_service.adapters.postgres.gate import OwnerGate
 from memory_service.adapters.postgres.known_states import KnownState, KnownStates
 from memory_service.adapters.postgres.migrate import SchemaState
@@ -26,6 +26,7 @@ from memory_service.ports.memory_store import (
     Changed,
     ChangeRecord,
     Fragment,
+    Idle,
     JournalEntry,
     Link,
     MemoryFilter,
@@ -64,7 +65,7 @@ class PostgresMemoryStore:
                 async with self._database.change(owner.id, known) as session:
                     if known is None or not session.is_known:
                         known = await _lock(session, owner, epoch)
-                    change = PostgresOwnerChange(session, known.state)
+                    change = PostgresOwnerChange(session, owner, known.state)
                     yield change
                     if change.committing is None:
                         raise _NothingApplied
@@ -110,11 +111,19 @@ class PostgresMemoryStore:
     ) -> Page:
         """One page of the heads that match; `next_after` is None on the last."""
         parameters = list_parameters(where, limit=limit + 1, after=after)
+        if recorded_at is None:
+            return await self._page(owner, sql.LIST_HEADS, parameters, limit)
+        return await self._page(owner, sql.LIST_BELIEVED, [*parameters, recorded_at], limit)
+
+    async def idle(
+        self, owner: OwnerKey, where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None = None
+    ) -> Page:
+        """One page of the heads that time may have overtaken."""
+        return await self._page(owner, sql.IDLE_HEADS, idle_parameters(where, limit=limit + 1, after=after), limit)
+
+    async def _page(self, owner: OwnerKey, statement: str, parameters: Sequence[object], limit: int) -> Page:
         async with self._database.reading(owner.id) as session:
-            if recorded_at is None:
-                found = await session.rows(sql.LIST_HEADS, *parameters)
-            else:
-                found = await session.rows(sql.LIST_BELIEVED, *parameters, recorded_at)
+            found = await session.rows(statement, *parameters)
         heads = await _converted(found[:limit], rows.head_of)
         if len(found) <= limit or not heads:
             return Page(heads, None)

@@ -126,9 +126,6 @@ NONE_RE: Final = re.compile(
     r"\b(?:none|never|nobody|no one|no|not (?:one|a|any)|neither|without)\b|从不|从来不|从没|绝不|一个也"
     r"|一点都|滴酒不沾|没有任何|没有一",
 )
-SELF_EN_RE: Final = re.compile(
-    r"\b(?:i|i['\u2019](?:m|ve|d|ll)|we|we['\u2019](?:re|ve|d|ll)|the user|me|my|our|us|mine)\b"
-)
 SELF_SUBJECT_EN_RE: Final = re.compile(
     r"(?:^|[,.;:]\s*|\b(?:and|but|so|because|that|when|if|is how)\s+)(?:i|we|the user)\b(?!['\u2019]?s\b)"
 )

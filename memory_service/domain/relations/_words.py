@@ -198,7 +198,6 @@ healthy | ill sick
 remember | forget
 win | lose
 everybody | nobody
-well | badly
 big | small little tiny
 indoors | outdoors outside
 keep | sell sold

@@ -9,7 +9,7 @@ still holds next, keeping two where one would do is mild; hence what a merge and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import exp
+from math import exp, isfinite
 from typing import Final
 
 from memory_service.domain.relations._weights import WITH_COSINE, WITHOUT_COSINE
@@ -36,6 +36,8 @@ CORRECTED_VALUE_COSINE: Final = 0.4
 """The same where both name a value of one kind: "Correction, it's the 15th"."""
 CORRECTED_COVER: Final = 0.5
 """Share of the earlier statement's words that a correction repeats, from which it is of this statement."""
+SUBJECT_ONLY_COSINE: Final = 0.6
+"""Cosine (of the model `use`) up to which two statements of one thing alone are of different sides of it."""
 NEARLY_ALIKE: Final = 0.5
 UNRELATED_COSINE: Final = 0.2
 """Cosine (of the model `use`) below which two statements have nothing to do with one another."""
@@ -59,12 +61,14 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
         earlier: the statement held.
         later: the statement that arrives.
         cosine: of the two texts by the model `use`; another model's only when brought to that scale. Without it
-            the judgement is by the words alone, and worse.
+            the judgement is by the words alone, and worse. One that is no number counts as none.
         same_slot: a caller said both are about one predicate of one subject, so that unrelated they are not.
 
     Returns:
         Total and deterministic; never raises for any two readings.
     """
+    if cosine is not None and not isfinite(cosine):
+        cosine = None
     if earlier.key == later.key:
         return Judgement(_P, 1.0, "equal_text") if later.key else Judgement(_D, 1.0, "no_words")
     if "question" in later.signs or "question" in earlier.signs:
@@ -157,6 +161,9 @@ def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Ite
         or found["same_field"]
     ):
         yield _O, "no_conflict"
+    alike = found["values"] or found["same_field"] or found["correction"]
+    if found["only_subject"] and not alike and found.get("cosine", 0.0) / 2 + 0.5 < SUBJECT_ONLY_COSINE:
+        yield _U, "only_the_subject_in_common"
     if found["correction"] and not found["change"] and not _corrects(found):
         yield _U, "corrects_something_else"
     signs = ("change", "correction", "change_both", "hint", "denies_apart", "values")

@@ -132,7 +132,6 @@ _LEAD_SKIP_EN: Final = frozenset(words.BEFORE_NOUN_ENGLISH.split())
 _NUMBER_EN_RE: Final = re.compile(
     r"\b(?P<digits>\d[\d,]*(?:\.\d+)?)(?P<suffix>st|nd|rd|th)?(?:\s*(?P<unit>[a-z%°$]+))?"
 )
-_DATE_EN_RE: Final = re.compile(r"\b(?:on|the|by|until|from|to|till|before|after|of)?\s*(\d{1,2})(?:st|nd|rd|th)\b")
 _NUMBER_ZH_RE: Final = re.compile(
     r"(?P<n>\d+(?:\.\d+)?|[零〇一二三四五六七八九十百千两]+)(?P<half>点半)?(?P<unit>[^\s\d,。\uff0c]?)"
 )
@@ -142,6 +141,8 @@ _GENERIC_ZH: Final = frozenset(words.GENERIC_CHINESE.split())
 _ADDED_STOP_ZH: Final = frozenset(words.STOP_CHINESE.split())
 
 
+# Part of a sign, and no content.
+_SIGN_WORDS_EN: Final = frozenset({"longer", "anymore", "never", "also"})
 _LIKE_EN: Final = "like"
 _LIKE_ZH: Final = "偏好"
 
@@ -312,6 +313,8 @@ def _clause(clause: str) -> tuple[list[str], bool]:
     for is_cjk, token in tokens(clause):
         if not is_cjk:
             for word in token_terms(token, _OPTIONS):
+                if word in _SIGN_WORDS_EN:
+                    continue
                 term, denies = _english(word)
                 negative ^= denies
                 found.append(term)
