@@ -276,6 +276,9 @@ class Admission:
         if not updates and draft.source is Source.INFERRED and rival.current.tier is Tier.CANDIDATE:
             # Neither was told; a guess does not decide against a guess (E3).
             return Ruling(Verdict.CONTEST, "two guesses that contradict each other wait for evidence")
+        if not updates and judgement is not None and rival.current.tier is not Tier.CANDIDATE:
+            # By wording alone they contradict each other, and nothing says which holds now.
+            return Ruling(Verdict.CONTEST, f"contradicts it by its wording: {judgement.reason}")
         ruling = arbitrate(
             source=draft.source,
             confidence=draft.confidence,

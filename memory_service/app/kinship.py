@@ -31,6 +31,7 @@ from memory_service.domain.ids import MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import STANDING_STATUSES, Cardinality, Kind, MemoryHead, Source, Status, Visibility
 from memory_service.domain.records import Fragment
 from memory_service.domain.relations import Judgement, StatementRelation, judge, may_concern, read
+from memory_service.domain.relations.acting import sure
 from memory_service.domain.relations.deciding import speaks_for
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list
 from memory_service.domain.retrieval.columns import Floats, Ints
@@ -148,7 +149,7 @@ class Kinship:
             cosine = await self._cosine(workspace, head, draft)
             judged[head.id] = _judged(head, draft, cosine, cosine or 0.0)
         disputed = [workspace.heads[i] for i in judged if _is_disputed(workspace.heads.get(i))]
-        kin = await _with_opponents(workspace, draft, _sorted(workspace, draft, judged), disputed)
+        kin = await _with_opponents(workspace, draft, _sorted(workspace, draft, judged, self.clock.now()), disputed)
         if corrects:
             kin = await self._correcting(workspace, draft, kin, judged)
         elif kin.rivals:
@@ -338,7 +339,10 @@ def _judged(head: MemoryHead, draft: Draft, cosine: float | None, closeness: flo
     if decided or _of_other_things(head, draft):
         return Judged(version.content_version, _BY_STRUCTURE, closeness)
     same_slot = same_slot and draft.mapped
-    judgement = judge(read(version.text), read(draft.text), cosine=cosine, same_slot=same_slot)
+    earlier, later = read(version.text), read(draft.text)
+    judgement = judge(earlier, later, cosine=cosine, same_slot=same_slot)
+    if not same_slot and not sure(judgement, earlier, later, cosine):
+        judgement = Judgement(StatementRelation.DIFFERENT, judgement.certainty, f"unsure: {judgement.reason}")
     return Judged(version.content_version, judgement, closeness, _is_disputed(head))
 
 
@@ -365,7 +369,19 @@ def _comparable(head: MemoryHead, draft: Draft) -> bool:
     return private == (False, False) or (all(private) and version.provenance.agent == draft.statement.agent)
 
 
-def _sorted(workspace: Workspace, draft: Draft, judged: Mapping[MemoryId, Judged]) -> Kin:
+def _happened(head: MemoryHead, draft: Draft, judgement: Judgement, now: datetime) -> bool:
+    """Whether one of two conflicting statements tells what happened: another day's event does not undo it.
+
+    Only what lies ahead can be moved or called off, and only what holds can end.
+    """
+    old = head.current
+    if old.kind is Kind.EVENT and (old.window.end is None or old.window.over(now)):
+        return True
+    told = draft.kind is Kind.EVENT and (draft.valid_to is None or draft.valid_to <= now)
+    return told and not _updates(judgement)
+
+
+def _sorted(workspace: Workspace, draft: Draft, judged: Mapping[MemoryId, Judged], now: datetime) -> Kin:
     same: list[tuple[float, MemoryHead]] = []
     rivals: dict[MemoryId, tuple[MemoryHead, Judgement]] = {}
     narrowed: list[MemoryHead] = []
@@ -376,7 +392,8 @@ def _sorted(workspace: Workspace, draft: Draft, judged: Mapping[MemoryId, Judged
         if judgement.relation is StatementRelation.PARAPHRASE:
             same.append((judgement.certainty, head))
         elif judgement.relation in (StatementRelation.UPDATE, StatementRelation.OPPOSITE):
-            rivals[memory_id] = (head, judgement)
+            if not _happened(head, draft, judgement, now):
+                rivals[memory_id] = (head, judgement)
         elif judgement.relation is StatementRelation.REFINEMENT:
             narrowed.append(head)
     best = max(same, key=lambda pair: (pair[0], str(pair[1].id)), default=None)
