@@ -11,7 +11,7 @@ outweigh a semantic lead of 0.30.)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from math import floor
@@ -104,11 +104,6 @@ PROFILES: Final[Mapping[str, RankingProfile]] = MappingProxyType(
 )
 """`default` (E12), `adopted` (P7), `rrf` (E12 over reciprocal rank fusion, P6), and `relevance`: relevance alone, for
 measuring the others against."""
-
-
-def profiles_with(decay: DecayPolicy) -> Mapping[str, RankingProfile]:
-    """The profiles by name, fading by `decay`."""
-    return MappingProxyType({name: replace(profile, decay=decay) for name, profile in PROFILES.items()})
 
 
 @dataclass(frozen=True, slots=True)

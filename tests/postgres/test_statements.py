@@ -20,12 +20,18 @@ from tests.postgres.fixtures import connected
 
 OWNER_TABLES = (
     "owners|devices|changes|memory_versions|memories|forgotten|fragments|links|journal|tombstones|idempotency"
+    "|reuse_intervals"
 )
-OF_NO_OWNER = {"owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"}
+OF_NO_OWNER = {
+    *("owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"),
+    *("policy_add", "policy_version", "policy_history", "policies_after", "predicate_uses"),
+    *("experiment_add", "experiment_totals", "tenant_intervals"),
+}
 WHOLE_OWNER = {
     **{name: {"*"} for name in ("search_heads", "search_fragments", "waiting_fragments", "as_of_versions")},
     "first_unseen": {"devices_pkey"},
     "idle_devices": {"devices_active"},
+    "intervals": {"reuse_intervals_pkey"},
 }
 """Indexes of which a statement reads all that an owner has; it must find the rest by more than the owner."""
 READ_OR_CHANGED = re.compile(rf"\b(?:FROM|JOIN|UPDATE) ({OWNER_TABLES})\b(?: AS)? (\w+)")
@@ -167,5 +173,6 @@ FROM memories v;
 INSERT INTO idempotency SELECT v.owner, 'd', v.revision, v.text, 'write', '', '{{}}', 1, now() FROM memories v;
 INSERT INTO devices SELECT v.owner, v.text, 1, now(), v.revision % 500 > 40, 1, 1 FROM memories v;
 INSERT INTO changes SELECT v.owner, v.revision, 'd', v.revision, 'write', 'a', 'g', v.recorded_at FROM memories v;
+INSERT INTO reuse_intervals SELECT v.owner, v.kind, v.text, 3, 1 FROM memories v;
 ANALYZE;
 """

@@ -3,11 +3,13 @@
 from memory_service.adapters.inmemory.clock import ManualClock, RandomIds, SeededIds, SystemClock
 from memory_service.adapters.inmemory.keys import InMemoryKeyStore
 from memory_service.adapters.inmemory.memory_store import InMemoryMemoryStore
+from memory_service.adapters.inmemory.policies import InMemoryPolicyStore
 from memory_service.adapters.inmemory.shared_cache import InMemorySharedCache
 
 __all__ = [
     "InMemoryKeyStore",
     "InMemoryMemoryStore",
+    "InMemoryPolicyStore",
     "InMemorySharedCache",
     "ManualClock",
     "RandomIds",

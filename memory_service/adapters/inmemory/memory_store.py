@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from itertools import islice
@@ -12,9 +13,10 @@ from weakref import WeakValueDictionary
 
 from memory_service.adapters.inmemory.owner import OwnerData, prepared
 from memory_service.domain.errors import InternalError, Reason
-from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import CURRENT_STATUSES, MemoryHead, MemoryVersion, Relation, Status
+from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision, TenantId
+from memory_service.domain.memory import CURRENT_STATUSES, Kind, MemoryHead, MemoryVersion, Relation, Status
 from memory_service.domain.retrieval.filters import held_at, matches
+from memory_service.domain.reuse import Interval
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
     Changed,
@@ -262,11 +264,35 @@ class InMemoryMemoryStore:
             data = self._data(owner)
             data.log.prune(upto, data.state.revision)
 
-    async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
-        """Add to access counts and move last access forward."""
+    async def record_access(
+        self,
+        owner: OwnerKey,
+        accesses: Mapping[MemoryId, tuple[int, datetime]],
+        predicates: Collection[str] = (),
+    ) -> None:
+        """Add to access counts and move last access forward, and count how long they lay unused."""
         data = self._data(owner)
         for memory_id, (count, at) in accesses.items():
-            data.record_access(memory_id, count, at)
+            data.record_access(memory_id, count, at, predicates)
+
+    async def intervals(self, owner: OwnerKey) -> Sequence[Interval]:
+        """The owner's re-use intervals."""
+        return self._data(owner).intervals()
+
+    def tenant_intervals(self, tenant: TenantId) -> Sequence[Interval]:
+        """The re-use intervals of all owners of a tenant, added up."""
+        total: Counter[tuple[Kind, str, int]] = Counter()
+        for owner, data in self._owners.items():
+            if owner.tenant == tenant:
+                total.update({(i.kind, i.predicate, i.bucket): i.count for i in data.intervals()})
+        return [Interval(*key, count) for key, count in total.items()]
+
+    def predicates(self, tenant: TenantId) -> Iterator[tuple[OwnerKey, str]]:
+        """Owner and predicate of each memory of a tenant that has a predicate."""
+        for owner, data in self._owners.items():
+            if owner.tenant == tenant:
+                heads = (memory.head() for memory in data.in_order())
+                yield from ((owner, h.current.assertion.predicate) for h in heads if h.current.assertion)
 
     async def waiting_fragments(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[Fragment]:
         """Fragments of heads that have no vector of `model_id` yet."""

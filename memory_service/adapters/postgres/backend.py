@@ -1,4 +1,4 @@
-"""What the composition root makes: the pool and the two stores on it."""
+"""What the composition root makes: the pool and the stores on it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from memory_service.adapters.postgres.gate import OwnerGate
 from memory_service.adapters.postgres.keys import PostgresKeyStore
 from memory_service.adapters.postgres.memory_store import PostgresMemoryStore
 from memory_service.adapters.postgres.migrate import SchemaState
+from memory_service.adapters.postgres.policies import PostgresPolicyStore
 from memory_service.adapters.postgres.session import Database, PoolStats, open_database
 from memory_service.adapters.postgres.settings import PostgresSettings
 from memory_service.domain.errors import MemoryServiceError
 
 
 class PostgresBackend:
-    """Owns the pool; `memories` and `keys` live as long as it."""
+    """Owns the pool; the stores live as long as it."""
 
     def __init__(self, settings: PostgresSettings, database: Database) -> None:
         self._database = database
         self.memories = PostgresMemoryStore(database, OwnerGate(settings.lock_timeout))
         self.keys = PostgresKeyStore(database)
+        self.policies = PostgresPolicyStore(database)
 
     @classmethod
     async def connect(cls, settings: PostgresSettings) -> PostgresBackend:

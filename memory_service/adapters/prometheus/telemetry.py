@@ -40,6 +40,8 @@ COUNTERS = (
     Metric("embed_deferred_total", "Fragments stored without a vector because the model was away."),
     Metric("embed_backfilled_total", "Fragments given their vector later."),
     Metric("upkeep_changes_total", "Memories changed by the service itself, by step of upkeep.", ("step",)),
+    Metric("policy_refresh_failures_total", "Failed looks for changed vocabularies and parameters.", ("reason",)),
+    Metric("variant_events_total", "What happened, by side of an experiment.", ("variant", "event")),
     Metric("job_runs_total", "Background runs, by job and outcome.", ("job", "outcome")),
 )
 HISTOGRAMS = (
