@@ -23,11 +23,16 @@ from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
+from memory_service.app.experiments import Outcomes
 from memory_service.app.feed import ChangeFeed
 from memory_service.app.forget import Forget
+from memory_service.app.move_words import MoveWords
+from memory_service.app.policies import Policies, StartValues
+from memory_service.app.policy_changes import PolicyChanges
 from memory_service.app.reading import Reading
 from memory_service.app.recall import Recall
 from memory_service.app.resolve import Resolve
+from memory_service.app.review import Review, Reviews
 from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
 from memory_service.app.service import Changes
@@ -37,11 +42,8 @@ from memory_service.app.upkeep import Upkeep
 from memory_service.app.watch import Watch
 from memory_service.app.write import Write
 from memory_service.config import Settings
-from memory_service.domain.decay import DecayPolicy
 from memory_service.domain.errors import MemoryServiceError
 from memory_service.domain.parameters import Parameters
-from memory_service.domain.ranking import profiles_with
-from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
 from memory_service.jobs.runner import Periodic
@@ -51,6 +53,7 @@ from memory_service.transport.admin_servicer import AdminServicer, ServerFacts
 from memory_service.transport.changes import ChangeCalls
 from memory_service.transport.identity import Authenticator
 from memory_service.transport.memory_servicer import MemoryServicer, UseCases
+from memory_service.transport.policy_calls import PolicyCases
 from memory_service.transport.sync_servicer import SyncCases, SyncServicer
 from memory_service.v1 import admin_service_pb2_grpc, memory_service_pb2_grpc, sync_service_pb2_grpc
 
@@ -75,6 +78,7 @@ class Application:
     l1: L1Snapshots
     l2: L2Snapshots
     accesses: AccessRecorder
+    outcomes: Outcomes
     upkeep: Upkeep
     jobs: tuple[Periodic, ...]
 
@@ -102,6 +106,8 @@ class Application:
         for job in self.jobs:
             await job.stop()
         await self.accesses.flush()
+        with contextlib.suppress(MemoryServiceError):
+            await self.outcomes.flush()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.l1.flushed(), _LAST_NEWS_SECONDS_MAX)
         await self.l1.close()
@@ -136,22 +142,27 @@ async def build_application(
         feed.announce,
     )
     l1.start()
-    parameters = replace(Parameters(), memories_max=settings.memories_per_owner_max)
     vocabulary = Vocabulary.of(unknown=settings.unknown_predicates)
+    start = StartValues(
+        vocabulary,
+        replace(Parameters(), memories_max=settings.memories_per_owner_max),
+        {tenant: vocabulary.with_policies(own) for tenant, own in settings.merge_policies.items()},
+    )
+    policies = Policies(backend.policies, start, telemetry)
+    await policies.refresh()
     changes = Changes(
         store=store,
         snapshots=l1,
-        drafting=Drafting(embedder, vocabulary, parameters, telemetry),
+        drafting=Drafting(embedder, telemetry),
         clock=clock,
         ids=ids,
         telemetry=telemetry,
-        parameters=parameters,
-        vocabulary=vocabulary,
-        tenants={tenant: vocabulary.with_policies(own) for tenant, own in settings.merge_policies.items()},
+        policies=policies,
     )
+    outcomes = Outcomes(policies, backend.policies, telemetry)
     drops = CacheDrops(l1)
     tokens = Tokens(await backend.keys.secret("tokens"))
-    accesses = AccessRecorder(store, telemetry, on_write=l1.storing_accesses)
+    accesses = AccessRecorder(store, telemetry, policies, on_write=l1.storing_accesses)
     queries = CachedQueryEmbedder(embedder, cache, telemetry)
     recall = Recall(
         snapshots=l1,
@@ -160,8 +171,7 @@ async def build_application(
         accesses=accesses,
         clock=clock,
         telemetry=telemetry,
-        aliases=Aliases(vocabulary),
-        profiles=profiles_with(DecayPolicy.of(vocabulary)),
+        policies=policies,
     )
     calls = ChangeCalls(
         write_case=Write(changes),
@@ -170,8 +180,10 @@ async def build_application(
         rollback_case=Rollback(changes),
         resolve_case=Resolve(changes),
         revoke_case=Revoke(changes),
+        review_case=Review(changes),
         tokens=tokens,
-        vocabulary=vocabulary,
+        policies=policies,
+        outcomes=outcomes,
     )
     syncing = SyncCases(
         changes=calls,
@@ -185,7 +197,9 @@ async def build_application(
         reading=Reading(store, l1, tokens),
         recall=recall,
         tokens=tokens,
-        vocabulary=vocabulary,
+        policies=policies,
+        outcomes=outcomes,
+        reviews=Reviews(store, tokens, policies),
     )
     authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
     facts = ServerFacts(package_version("memory-service"), model)
@@ -196,15 +210,20 @@ async def build_application(
         servicer=MemoryServicer(cases),
         syncing=SyncServicer(syncing),
         feed=feed,
-        admin=AdminServicer(backend.keys, authenticator, clock, ids, facts),
+        admin=AdminServicer(
+            backend.keys, authenticator, clock, ids, facts, PolicyCases.of(PolicyChanges(policies, clock), store)
+        ),
         backend=backend,
         cache=cache,
         l1=l1,
         l2=l2,
         accesses=accesses,
-        upkeep=Upkeep((), telemetry),
+        outcomes=outcomes,
+        upkeep=Upkeep((MoveWords(changes),), telemetry),
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
+            Periodic("policy_refresh", settings.policy_refresh_seconds, policies.keep_fresh),
+            Periodic("experiment_counts", settings.access_flush_seconds, outcomes.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
             Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
         ),

@@ -38,9 +38,10 @@ from memory_service.domain.records import JournalEvent
 from memory_service.domain.siblings import Value, settle
 from memory_service.ports.clock import Ids
 
-_EXPLICIT = frozenset({Source.EXPLICIT, Source.EXPLICIT_CORRECTION})
+EXPLICIT = frozenset({Source.EXPLICIT, Source.EXPLICIT_CORRECTION})
 _CONCURRENT = "concurrent: neither writer had seen the other"
 _OWN = "own"
+_FORGOTTEN = "what it says was forgotten, and its writer had not seen that"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +117,10 @@ class Admission:
             return self._suppress(by, touched)
         return self._enter(draft, by, terms, same, encounter)
 
-    def suppress(self, by: Authorship, operation: str) -> ChangeResult:
-        """Accept a change that remembers nothing, since what it is about was forgotten."""
+    def suppress(self, by: Authorship, operation: str, reason: str = _FORGOTTEN) -> ChangeResult:
+        """Accept a change that remembers nothing, since what it is about was forgotten (or for another reason)."""
         self.workspace.advance(by, operation)
-        return self._suppress(by, ())
+        return self._suppress(by, (), reason)
 
     def rivals_of(self, draft: Draft, now: datetime) -> list[MemoryHead]:
         """Standing memories of the draft's slot that claim something else and cannot hold beside it."""
@@ -154,7 +155,7 @@ class Admission:
         if by.explicit_context:
             return any(not by.knowledge.saw(stone.dot) for stone in stones)
         relearnt = bool(self.workspace.with_claim(draft.claim))
-        return bool(origins) or (bool(stones) and draft.source not in _EXPLICIT and not relearnt)
+        return bool(origins) or (bool(stones) and draft.source not in EXPLICIT and not relearnt)
 
     def _competes(self, draft: Draft, head: MemoryHead, now: datetime) -> bool:
         """Whether both cannot hold: one-valued slot, overlapping times, neither an exception to the other."""
@@ -180,7 +181,7 @@ class Admission:
             if left:
                 encounter.standing.append((rival, left, None))
                 continue
-            if draft.source is Source.INFERRED and rival.current.tier is not Tier.CANDIDATE:
+            if _tier(draft) is Tier.CANDIDATE and rival.current.tier is not Tier.CANDIDATE:
                 # A guess is observed before it may replace anything (E3).
                 encounter.standing.append((rival, rival.current.evidence, None))
                 continue
@@ -212,7 +213,7 @@ class Admission:
         forced = bool(terms.against) and bool(encounter.standing) and not self._single(draft)
         disputed = encounter.disputed or forced or (same is not None and same.current.disputed)
         tier = own.current.tier if own else _tier(draft)
-        observed = tier is Tier.CANDIDATE and draft.source is Source.INFERRED
+        observed = tier is Tier.CANDIDATE and _tier(draft) is Tier.CANDIDATE
         values = [Value(_OWN, evidence, disputed, draft.assertion.object if draft.assertion else None, observed)]
         values += [
             Value(
@@ -299,7 +300,7 @@ class Admission:
             head,
             by,
             reason,
-            tier=Tier.LONG_TERM if revived or draft.source in _EXPLICIT else old.tier,
+            tier=Tier.LONG_TERM if revived or draft.source in EXPLICIT else old.tier,
             source=draft.source if corrected else old.source,
             importance=max(old.importance, draft.importance),
             tags=tuple(dict.fromkeys((*old.tags, *draft.statement.tags))),
@@ -387,8 +388,7 @@ class Admission:
         self.workspace.link(old.id, Relation.MERGED_INTO, into.id)
         return self.settling.retract(old, by, reason)
 
-    def _suppress(self, by: Authorship, touched: Sequence[Affected]) -> ChangeResult:
-        reason = "what it says was forgotten, and its writer had not seen that"
+    def _suppress(self, by: Authorship, touched: Sequence[Affected], reason: str = _FORGOTTEN) -> ChangeResult:
         self.workspace.note(JournalEvent.SUPPRESSED, MemoryId(self.ids.new()), 0, by, reason)
         return self._result(None, Effect.SUPPRESSED, touched, by)
 
@@ -430,8 +430,9 @@ def _later(a: datetime | None, b: datetime | None) -> datetime | None:
 
 
 def _tier(draft: Draft) -> Tier:
-    """Where a new memory begins: what was inferred is observed first (E3)."""
-    return Tier.CANDIDATE if draft.source is Source.INFERRED else Tier.LONG_TERM
+    """Where a new memory begins: what was inferred is observed first (E3), what is sensitive waits (P13)."""
+    waits = draft.sensitive and draft.source is Source.DERIVED
+    return Tier.CANDIDATE if waits or draft.source is Source.INFERRED else Tier.LONG_TERM
 
 
 def _id(head: MemoryHead | None) -> MemoryId | None:

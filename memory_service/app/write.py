@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from memory_service.app.admission import EXPLICIT
 from memory_service.app.commands import BatchItem, ChangeMeta, ChangeResult, Statement
 from memory_service.app.drafts import Draft
 from memory_service.app.group_commit import GroupCommit
 from memory_service.app.replay import replayed, stored_outcome
+from memory_service.app.review import was_rejected
 from memory_service.app.service import Changes, for_writer, statement_payload
 from memory_service.app.targets import not_found
 from memory_service.app.validation import check_list, check_meta
@@ -47,8 +49,7 @@ class Write:
             LimitExceeded: for a full quota or disk. Unavailable: when the database is away.
         """
         check_meta(meta)
-        words = self.changes.vocabulary_of(owner)
-        draft = await self.changes.drafting.draft(statement, self.changes.clock.now(), vocabulary=words)
+        draft = await self.changes.drafting_of(owner).draft(statement, self.changes.clock.now())
         return await self._group.join(owner, (draft, meta))
 
     async def _commit_group(
@@ -90,11 +91,8 @@ class Write:
         ]
         places = list(positions if positions is not None else range(len(items)))
         fields = [f"items[{place}].memory" for place in places]
-        drafts = await self.changes.drafting.draft_all(
-            [item.statement for item in items],
-            self.changes.clock.now(),
-            fields,
-            vocabulary=self.changes.vocabulary_of(owner),
+        drafts = await self.changes.drafting_of(owner).draft_all(
+            [item.statement for item in items], self.changes.clock.now(), fields
         )
         for index, meta in enumerate(metas):
             try:
@@ -145,10 +143,21 @@ class Write:
             raise not_found(unknown[0], f"{draft.field}.derived_from")
         by = await self.changes.author(workspace, meta)
         similar = await self._similar(workspace, draft)
-        result = self.changes.admission(workspace, similar).admit(draft, by)
+        admission = self.changes.admission(workspace, similar)
+        if await self._rejected(workspace, draft):
+            result = admission.suppress(by, _OPERATION, "a person rejected it in review")
+        else:
+            result = admission.admit(draft, by)
         workspace.answer(_OPERATION, by, digest, result)
         authors.append(by)
         return for_writer(result, meta)
+
+    async def _rejected(self, workspace: Workspace, draft: Draft) -> bool:
+        """Whether a person said of the same claim that it is wrong, and the user has not said it since (P13)."""
+        if not draft.sensitive or draft.source in EXPLICIT or workspace.with_claim(draft.claim):
+            return False
+        heads = await workspace.change.heads_of_claims([draft.claim], standing_only=False)
+        return any(was_rejected(head) for head in heads)
 
     async def _similar(self, workspace: Workspace, draft: Draft) -> frozenset[MemoryId]:
         """Memories of the topic the writer named that say almost the same, by the model's own measure (E10)."""

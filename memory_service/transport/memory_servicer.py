@@ -11,14 +11,17 @@ from memory_service.app.commands import (
     BatchItem,
     ChangeResult,
 )
+from memory_service.app.experiments import Outcomes
+from memory_service.app.policies import OwnerPolicies
 from memory_service.app.reading import Reading, parse_memory_id
 from memory_service.app.recall import Recall, RecallRequest, RecallResponse
+from memory_service.app.review import Cause, Reviews
 from memory_service.app.tokens import Tokens
 from memory_service.app.validation import check_list
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
 from memory_service.domain.ids import OwnerKey
-from memory_service.domain.vocabulary import Vocabulary
+from memory_service.domain.policy import Measure
 from memory_service.ports.keys import Role
 from memory_service.ports.snapshots import Freshness, Requirement
 from memory_service.transport.changes import ChangeCalls, item_error
@@ -38,6 +41,8 @@ from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import memory_service_pb2_grpc as api_grpc
 from memory_service.v1 import types_pb2 as pb
 
+_CAUSES_OUT = {cause: api.ReviewCause.Value(f"REVIEW_CAUSE_{cause.name}") for cause in Cause}
+
 
 @dataclass(frozen=True, slots=True)
 class UseCases:
@@ -47,7 +52,9 @@ class UseCases:
     reading: Reading
     recall: Recall
     tokens: Tokens
-    vocabulary: Vocabulary
+    policies: OwnerPolicies
+    outcomes: Outcomes
+    reviews: Reviews
 
 
 class MemoryServicer(api_grpc.MemoryServiceServicer):
@@ -97,7 +104,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             owner=owner,
             query=request.query,
             vector=np.fromiter(embedding, np.float32, len(embedding)) if embedding else None,
-            where=filter_in(request.filter, self._cases.vocabulary),
+            where=filter_in(request.filter, self._cases.policies.of(owner).vocabulary),
             limit=request.limit or limits.RECALL_LIMIT_DEFAULT,
             token_budget=request.token_budget or None,
             requirement=self._requirement(owner, request.consistency),
@@ -108,7 +115,10 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             agent=request.agent,
             reinforce=not request.read_only,
         )
-        return self._recalled(owner, await self._cases.recall(asked))
+        answer = await self._cases.recall(asked)
+        self._cases.outcomes.note(owner, Measure.RECALL)
+        self._cases.outcomes.note(owner, Measure.RECALLED, len(answer.memories))
+        return self._recalled(owner, answer)
 
     def _requirement(self, owner: OwnerKey, message: pb.Consistency) -> Requirement:
         which = message.WhichOneof("requirement")
@@ -147,6 +157,21 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         caller, owner = authorised(request, Role.WRITER)
         return await self._cases.changes.resolve(owner, request, caller.actor)
 
+    async def ListReviews(self, request: api.ListReviewsRequest, context: Any) -> api.ListReviewsResponse:
+        _, owner = authorised(request, Role.READER)
+        page = await self._cases.reviews(owner, request.page_size, request.page_token, request.agent)
+        return api.ListReviewsResponse(
+            reviews=[
+                api.Review(memory=head_out(head), cause=_CAUSES_OUT[cause])  # type: ignore[arg-type]
+                for head, cause in page.items
+            ],
+            next_page_token=page.next_token,
+        )
+
+    async def DecideReview(self, request: api.DecideReviewRequest, context: Any) -> api.DecideReviewResponse:
+        caller, owner = authorised(request, Role.WRITER)
+        return await self._cases.changes.review(owner, request, caller.actor)
+
     async def RevokeWriter(self, request: api.RevokeWriterRequest, context: Any) -> api.RevokeWriterResponse:
         caller, owner = authorised(request, Role.WRITER)
         return await self._cases.changes.revoke(owner, request, caller.actor)
@@ -163,7 +188,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         _, owner = authorised(request, Role.READER)
         page = await self._cases.reading.list(
             owner,
-            filter_in(request.filter, self._cases.vocabulary),
+            filter_in(request.filter, self._cases.policies.of(owner).vocabulary),
             page_size=request.page_size,
             page_token=request.page_token,
             agent=request.agent,

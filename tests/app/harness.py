@@ -22,6 +22,7 @@ from memory_service.app.commands import (
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
 from memory_service.app.forget import Forget
+from memory_service.app.policies import FixedPolicies, OwnerPolicies
 from memory_service.app.reading import Reading
 from memory_service.app.rollback import Rollback
 from memory_service.app.service import Changes
@@ -81,6 +82,7 @@ class World:
         parameters: Parameters | None = None,
         vocabulary: Vocabulary | None = None,
         tenants: Mapping[str, Vocabulary] | None = None,
+        policies: OwnerPolicies | None = None,
         seed: int = 7,
     ) -> None:
         self.clock = ManualClock(START)
@@ -90,7 +92,8 @@ class World:
         self.snapshots = PlainSnapshots(self.store, self.embedder)
         self.vocabulary = vocabulary or Vocabulary.of()
         self.parameters = parameters or Parameters()
-        drafting = Drafting(self.embedder, self.vocabulary, self.parameters, Silent())
+        self.policies = policies or FixedPolicies.with_words(self.vocabulary, self.parameters, tenants)
+        drafting = Drafting(self.embedder, Silent())
         self.changes = Changes(
             store=self.store,
             snapshots=self.snapshots,
@@ -98,9 +101,7 @@ class World:
             clock=self.clock,
             ids=self.ids,
             telemetry=Silent(),
-            parameters=self.parameters,
-            vocabulary=self.vocabulary,
-            tenants=tenants or {},
+            policies=self.policies,
         )
         self.tokens = Tokens(b"k" * 32)
         self.write = Write(self.changes)
