@@ -58,11 +58,11 @@ class PolicyChanges:
         for _ in range(_ATTEMPTS_MAX):
             await self.policies.refresh()
             version, text = current()
-            if by.expected and by.expected != version:
-                raise self._changed(version)
             made = await make()
             if made == text:
-                return version
+                return version  # as it is, or a retry of what was done
+            if by.expected and by.expected != version:
+                raise self._changed(version)
             next_version = PolicyDocument(tenant, document, version + 1, made, by.actor, by.reason, self.clock.now())
             if await self.policies.store.add(next_version):
                 await self.policies.refresh()

@@ -86,6 +86,22 @@ class MemoryClient:
     create_key = _blocking(Core.create_key)
     list_keys = _blocking(Core.list_keys)
     revoke_key = _blocking(Core.revoke_key)
+    vocabulary = _blocking(Core.vocabulary)
+    put_predicate = _blocking(Core.put_predicate)
+    remove_predicate = _blocking(Core.remove_predicate)
+    set_unknown_predicates = _blocking(Core.set_unknown_predicates)
+    vocabulary_history = _blocking(Core.vocabulary_history)
+    rollback_vocabulary = _blocking(Core.rollback_vocabulary)
+    parameters = _blocking(Core.parameters)
+    set_parameters = _blocking(Core.set_parameters)
+    parameter_history = _blocking(Core.parameter_history)
+    rollback_parameters = _blocking(Core.rollback_parameters)
+    start_experiment = _blocking(Core.start_experiment)
+    stop_experiment = _blocking(Core.stop_experiment)
+    experiments = _blocking(Core.experiments)
+    calibration = _blocking(Core.calibration)
+    reviews = _blocking(Core.reviews)
+    decide_review = _blocking(Core.decide_review)
 
     def list(
         self,
