@@ -151,7 +151,8 @@ class Admission:
         was made from a forgotten memory is as forgotten as what was made from it in time (F8).
         """
         origins = self.workspace.origin_stones(draft.statement.derived_from)
-        stones = [*self.workspace.stones(draft.slot, draft.claim), *origins]
+        keys = ((draft.slot, draft.claim), *draft.former)
+        stones = [*(stone for slot, claim in keys for stone in self.workspace.stones(slot, claim)), *origins]
         if by.explicit_context:
             return any(not by.knowledge.saw(stone.dot) for stone in stones)
         relearnt = bool(self.workspace.with_claim(draft.claim))

@@ -51,6 +51,8 @@ class Draft:
         topic_given: whether the writer named the topic, so that its slot may be compared by similarity (E10).
         pieces: fragment texts; `terms` their lexical terms; `vectors` their unit vectors of shape
             (len(pieces), dimension), None while the model is away.
+        former: slots and claims it would have had under names its predicate took over: what was forgotten of them
+            stays forgotten (B3).
         sensitive: whether it waits for a person unless the user said it outright (P13).
         field: where the statement stands in the caller's request, for errors found later.
     """
@@ -62,6 +64,7 @@ class Draft:
     topic_given: bool
     slot: str
     claim: str
+    former: tuple[tuple[str, str], ...]
     assertion: Assertion | None
     cardinality: Cardinality
     merge: MergePolicy
@@ -154,6 +157,7 @@ class Drafting:
         said_at = statement.said_at or now
         assertion, cardinality, merge = statement.assertion, Cardinality.MANY, MergePolicy.UNION
         kind = statement.kind
+        former: tuple[tuple[str, str], ...] = ()
         if assertion is not None:
             predicate = self.policy.vocabulary.resolve(assertion.predicate, f"{field}.assertion.predicate")
             assertion = Assertion(canonical_subject(assertion.subject), predicate.name, assertion.object)
@@ -161,6 +165,8 @@ class Drafting:
             cardinality, merge = predicate.cardinality, predicate.merge
             slot = slot_of_assertion(assertion.subject, predicate.name, who)
             claim = claim_of_assertion(slot, assertion.object)
+            old_slots = [slot_of_assertion(assertion.subject, name, who) for name in predicate.formerly]
+            former = tuple((old, claim_of_assertion(old, assertion.object)) for old in old_slots)
         else:
             slot = claim = ""
         text = statement.text or (render_assertion(assertion) if assertion else "")
@@ -186,6 +192,7 @@ class Drafting:
             topic_given=bool(statement.topic),
             slot=slot,
             claim=claim,
+            former=former,
             assertion=assertion,
             cardinality=cardinality,
             merge=merge,

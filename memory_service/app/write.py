@@ -111,7 +111,8 @@ class Write:
         async with self.changes.store.change(owner) as change:
             workspace = Workspace.of(change, self.changes.ids, owner)
             authors: list[Authorship] = []
-            await workspace.load([d.slot for d in accepted], [d.claim for d in accepted])
+            keys = [(d.slot, d.claim) for d in accepted] + [key for d in accepted for key in d.former]
+            await workspace.load([slot for slot, _ in keys], [claim for _, claim in keys])
             for draft, meta in zip(drafts, metas, strict=True):
                 if isinstance(draft, MemoryServiceError):
                     results.append(draft)

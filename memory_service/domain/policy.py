@@ -155,6 +155,7 @@ def vocabulary_text(vocabulary: Vocabulary) -> str:
             "decays": word.decays,
             "aliases": list(word.aliases),
             "sensitivity": word.sensitivity.value,
+            "formerly": list(word.formerly),
         }
         for word in sorted(vocabulary.predicates.values(), key=lambda word: word.name)
     ]
@@ -174,6 +175,7 @@ def vocabulary_of(text: str) -> Vocabulary:
             decays=word["decays"],
             aliases=tuple(word["aliases"]),
             sensitivity=Sensitivity(word["sensitivity"]),
+            formerly=tuple(word["formerly"]),
         )
         for word in content["predicates"]
     )

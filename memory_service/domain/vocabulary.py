@@ -40,6 +40,8 @@ class Predicate:
         decays: False for what must never fade, such as an allergy (P7).
         aliases: other names writers use for it.
         sensitivity: whether what was inferred or derived of it waits in the review queue (P13).
+        formerly: those of its aliases under which memories were kept once: what was forgotten under them stays
+            forgotten under this one (B3). Kept by the vocabulary, not given by callers.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Predicate:
     decays: bool = True
     aliases: tuple[str, ...] = ()
     sensitivity: Sensitivity = Sensitivity.NORMAL
+    formerly: tuple[str, ...] = ()
 
     @property
     def sensitive(self) -> bool:
@@ -194,7 +197,13 @@ class Vocabulary:
                     field="predicate.name" if name == predicate.name else "predicate.aliases",
                     metadata={"predicate": known.name},
                 )
-        words = dict(self.predicates) | {predicate.name: predicate}
+        old = self.predicates.get(predicate.name)
+        former = set(old.formerly if old is not None else ())
+        aliases = [normalise_name(alias) for alias in predicate.aliases]
+        if self.unknown is UnknownPredicates.MAP:  # any name may have been in use
+            former |= {alias for alias in aliases if self.find(alias) is None}
+        kept = replace(predicate, formerly=tuple(alias for alias in aliases if alias in former))
+        words = dict(self.predicates) | {predicate.name: kept}
         if len(words) > limits.PREDICATES_MAX:
             raise InvalidInput(
                 Reason.FIELD_TOO_LONG,
@@ -218,7 +227,8 @@ class Vocabulary:
             if heir.name == leaving.name:
                 raise InvalidInput(Reason.FIELD_INVALID, "a word cannot replace itself", field="replacement")
             names = (*heir.aliases, leaving.name, *leaving.aliases)
-            words[heir.name] = checked(replace(heir, aliases=names), "replacement")
+            former = (*heir.formerly, leaving.name, *leaving.formerly)
+            words[heir.name] = checked(replace(heir, aliases=names, formerly=former), "replacement")
         return Vocabulary(words, self.unknown).complete("name")
 
     def with_unknown(self, unknown: UnknownPredicates) -> Vocabulary:
