@@ -42,14 +42,14 @@ def show(out: Console, found: Sequence[Calibration], applied: Mapping[str, float
 
 def plotted(one: Calibration) -> Text:
     """How many intervals there are of each length."""
-    import plotext
+    from plotext import figure
 
-    plotext.clear_figure()
-    plotext.theme("clear")
-    plotext.plot_size(_WIDTH, _HEIGHT)
-    plotext.title(f"{one.kind.value}: intervals between uses (suggested tau {span(one.suggested_tau)})")
-    plotext.bar([span(start) for start, _ in one.counts], [count for _, count in one.counts])
-    return Text.from_ansi(str(plotext.build()))
+    figure.clear()
+    figure.theme("colorless")
+    figure.plot_size(_WIDTH, _HEIGHT)
+    figure.title(f"{one.kind.value}: intervals between uses (suggested tau {span(one.suggested_tau)})")
+    figure.draw(figure.bar([span(start) for start, _ in one.counts], [count for _, count in one.counts]))
+    return Text.from_ansi(str(figure.build()))
 
 
 def write_plot(found: Sequence[Calibration], file: Path) -> None:
