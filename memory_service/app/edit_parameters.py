@@ -59,7 +59,7 @@ class EditParameters:
         check_list(reset, "reset", len(SPECS))
         both = sorted(set(reset) & set(values))
         if both:
-            raise InvalidInput(Reason.FIELD_INVALID, f"{both[0]} is both set and reset", field="reset")
+            raise InvalidInput(Reason.FIELD_INVALID, "a parameter is both set and reset", field="reset")
         checked_values({name: SPECS[name].default if name in SPECS else 0.0 for name in reset}, "reset")
 
         def make(known: Values) -> Values:

@@ -193,7 +193,7 @@ class Vocabulary:
             if known is not None and known.name != predicate.name:
                 raise InvalidInput(
                     Reason.FIELD_INVALID,
-                    f"{name!r} is a name of {known.name!r} already",
+                    "one of the names given is another word's already",
                     field="predicate.name" if name == predicate.name else "predicate.aliases",
                     metadata={"predicate": known.name},
                 )

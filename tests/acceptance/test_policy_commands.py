@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import shlex
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +21,10 @@ from memory_service.domain.ids import MemoryId, OwnerKey, TenantId, UserId
 from memory_service.ports.keys import Role
 from tests.acceptance.service import ServiceProcess
 from tests.acceptance.world import make_keys
+
+ROOT = Path(__file__).parents[2]
+SECTIONS = ("Vocabulary", "Parameters and experiments", "Reviews", "Calibration")
+"""Parts of docs/evolution.md that this file runs."""
 
 
 class Shell:
@@ -136,3 +142,17 @@ async def test_calibrate(shell: Shell, tmp_path: Path):
     assert next(p["value"] for p in parameters if p["name"] == "tau_seconds.profile") == suggested
     await shell("calibrate", "--plot", "intervals.png", code=2, user=None)
     assert (await shell.json("calibrate", user="bob"))["calibrations"] == []
+
+
+async def test_the_commands_of_the_docs_run_in_order(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs/evolution.md").read_text(encoding="utf-8")
+    sections = [part for part in text.split("\n## ") if part.split("\n")[0] in SECTIONS]
+    assert len(sections) == len(SECTIONS)
+    for section in sections:
+        lines = [line for block in re.findall(r"```sh\n(.*?)```", section, re.DOTALL) for line in block.splitlines()]
+        assert lines, section[:40]
+        for line in lines:
+            program, *words = shlex.split(line)
+            assert program == "memory-service"
+            await shell(*words, user=None if words[0] == "calibrate" else "ann")

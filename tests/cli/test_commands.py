@@ -171,8 +171,9 @@ def test_every_command_has_help_and_json(shell: Shell) -> None:
         *("serve", "migrate", "keys", "write", "recall", "correct", "forget", "list", "show", "history"),
         *("rollback", "load", "eval", "doctor", "demo", "version"),
         *("watch", "conflicts", "resolve", "revoke", "sync", "offline"),
+        *("vocabulary", "parameters", "experiments", "calibrate", "reviews", "accept", "reject"),
     }
-    for name in names - {"keys", "serve", "migrate", "offline"}:
+    for name in names - {"keys", "serve", "migrate", "offline", "vocabulary", "parameters"}:
         assert "--json" in shell(name, "--help").stdout, name
 
 
