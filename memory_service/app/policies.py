@@ -9,9 +9,10 @@ use on first need, the `READY_MAX` least recently needed being let go again.
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -39,7 +40,10 @@ from memory_service.ports.telemetry import Telemetry
 
 READY_MAX: Final = 10_000
 _PAGE: Final = 200
+_LARGE_CHARS: Final = 20_000
 _NO_VALUES: Final[Values] = {}
+_Documents = dict[str, tuple[int, bytes]]
+"""One tenant's newest documents by name: version and zlib-packed content."""
 
 
 class OwnerPolicies(Protocol):
@@ -91,13 +95,6 @@ class StartValues:
         return self.tenants.get(tenant, self.vocabulary)
 
 
-@dataclass(slots=True)
-class _Packed:
-    """One tenant's newest documents by name: version and zlib-packed content."""
-
-    documents: dict[str, tuple[int, bytes]] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class _Ready:
     plain: OwnerPolicy
@@ -113,7 +110,7 @@ class Policies:
     start: StartValues
     telemetry: Telemetry
     _sequence: int = 0
-    _tenants: dict[TenantId, _Packed] = field(default_factory=dict)
+    _tenants: dict[TenantId, _Documents] = field(default_factory=dict)
     _ready: OrderedDict[TenantId, _Ready] = field(default_factory=OrderedDict)
     _plain: OwnerPolicy | None = None
 
@@ -133,20 +130,33 @@ class Policies:
         taken = 0
         while True:
             documents = await self.store.newest_after(self._sequence, limit=_PAGE)
-            for document in documents:
-                self._take(document)
+            if documents:
+                # A caller that goes away must not leave half of them taken in.
+                await asyncio.shield(asyncio.ensure_future(self._take(documents)))
             taken += len(documents)
             if len(documents) < _PAGE:
                 return taken
 
-    def _take(self, document: PolicyDocument) -> None:
-        packed = self._tenants.setdefault(document.tenant, _Packed())
-        known = packed.documents.get(document.name)
-        # Two refreshes may overlap; the newer version stays.
-        if known is None or known[0] < document.version:
-            packed.documents[document.name] = (document.version, zlib.compress(document.content.encode()))
-            self._ready.pop(document.tenant, None)
-        self._sequence = max(self._sequence, document.sequence)
+    async def _take(self, documents: Sequence[PolicyDocument]) -> None:
+        """Take in documents, made ready off the event loop where that takes a while or a tenant is in use."""
+        changed: dict[TenantId, _Documents] = {}
+        for document in documents:
+            packed = changed.setdefault(document.tenant, dict(self._documents(document.tenant)))
+            _put(packed, document.name, (document.version, zlib.compress(document.content.encode())))
+        large = {document.tenant for document in documents if len(document.content) > _LARGE_CHARS}
+        made = {}
+        for tenant, packed in changed.items():
+            if self._sequence or tenant in large:
+                made[tenant] = await asyncio.to_thread(self._made, tenant, packed)
+        for tenant, packed in changed.items():
+            current = self._tenants.setdefault(tenant, {})
+            # Two refreshes may overlap; newer versions stay.
+            for name, content in packed.items():
+                _put(current, name, content)
+            self._ready.pop(tenant, None)
+            if tenant in made and current == packed:
+                self._ready[tenant] = made[tenant]
+        self._sequence = max(self._sequence, documents[-1].sequence)
 
     # Looking up --------------------------------------------------------------------------------------------
 
@@ -158,7 +168,7 @@ class Policies:
             return self._plain
         ready = self._ready.get(owner.tenant)
         if ready is None:
-            ready = self._ready[owner.tenant] = self._made(owner.tenant)
+            ready = self._ready[owner.tenant] = self._made(owner.tenant, self._documents(owner.tenant))
             while len(self._ready) > READY_MAX:
                 self._ready.popitem(last=False)
         else:
@@ -167,33 +177,41 @@ class Policies:
             return ready.plain
         return ready.sides[ready.experiment.variant_of(owner.user)]
 
-    def _made(self, tenant: TenantId) -> _Ready:
-        words = self.vocabulary(tenant)[1]
+    def _made(self, tenant: TenantId, documents: _Documents) -> _Ready:
+        words = self._vocabulary(tenant, documents)[1]
         parameters = self.start.parameters
-        plain = OwnerPolicy.of(words, parameters, self.values(tenant, DEFAULT_SET)[1])
-        experiment = self.experiment(tenant)[1]
+        plain = OwnerPolicy.of(words, parameters, _values(documents, DEFAULT_SET)[1])
+        experiment = _experiment(documents)[1]
         if experiment is None or not experiment.running:
             return _Ready(plain, None, {})
         sides = {
-            variant: OwnerPolicy.of(words, parameters, self.values(tenant, name)[1], variant, experiment.name)
+            variant: OwnerPolicy.of(
+                words,
+                parameters,
+                _values(documents, name)[1],
+                variant,
+                experiment.name,
+                aliases=plain.aliases,
+            )
             for variant, name in ((Variant.CONTROL, experiment.control), (Variant.TREATMENT, experiment.treatment))
         }
         return _Ready(plain, experiment, sides)
 
     def vocabulary(self, tenant: TenantId) -> tuple[int, Vocabulary]:
         """The tenant's vocabulary and its version; version 0 is the service's own."""
-        version, text = self._document(tenant, VOCABULARY)
+        return self._vocabulary(tenant, self._documents(tenant))
+
+    def _vocabulary(self, tenant: TenantId, documents: _Documents) -> tuple[int, Vocabulary]:
+        version, text = _text(documents, VOCABULARY)
         return version, vocabulary_of(text) if version else self.start.vocabulary_of(tenant)
 
     def values(self, tenant: TenantId, name: str) -> tuple[int, Values]:
         """A parameter set of the tenant and its version; one that was never set is version 0 and empty."""
-        version, text = self._document(tenant, set_document(name))
-        return version, values_of(text) if version else _NO_VALUES
+        return _values(self._documents(tenant), name)
 
     def experiment(self, tenant: TenantId) -> tuple[int, Experiment | None]:
         """The tenant's newest experiment and its version."""
-        version, text = self._document(tenant, EXPERIMENT)
-        return version, experiment_of(text) if version else None
+        return _experiment(self._documents(tenant))
 
     def sets(self, tenant: TenantId) -> dict[str, int]:
         """The names of the tenant's parameter sets that have values, with their versions; the default one always."""
@@ -204,10 +222,26 @@ class Policies:
                 found[name] = version
         return found
 
-    def _documents(self, tenant: TenantId) -> Mapping[str, tuple[int, bytes]]:
-        packed = self._tenants.get(tenant)
-        return packed.documents if packed is not None else {}
+    def _documents(self, tenant: TenantId) -> _Documents:
+        return self._tenants.get(tenant, {})
 
-    def _document(self, tenant: TenantId, name: str) -> tuple[int, str]:
-        version, content = self._documents(tenant).get(name, (0, b""))
-        return version, zlib.decompress(content).decode() if version else ""
+
+def _put(documents: _Documents, name: str, content: tuple[int, bytes]) -> None:
+    """Keep a document unless a newer version is there."""
+    if name not in documents or documents[name][0] < content[0]:
+        documents[name] = content
+
+
+def _text(documents: _Documents, name: str) -> tuple[int, str]:
+    version, content = documents.get(name, (0, b""))
+    return version, zlib.decompress(content).decode() if version else ""
+
+
+def _values(documents: _Documents, name: str) -> tuple[int, Values]:
+    version, text = _text(documents, set_document(name))
+    return version, values_of(text) if version else _NO_VALUES
+
+
+def _experiment(documents: _Documents) -> tuple[int, Experiment | None]:
+    version, text = _text(documents, EXPERIMENT)
+    return version, experiment_of(text) if version else None

@@ -126,15 +126,17 @@ class OwnerPolicy:
         values: Values,
         variant: Variant = Variant.NONE,
         experiment: str = "",
+        *,
+        aliases: Aliases | None = None,
     ) -> OwnerPolicy:
-        """What a vocabulary and a parameter set come to."""
+        """What a vocabulary (with its `aliases`, when they are at hand) and a parameter set come to."""
         decay = decay_with(vocabulary, values)
         return cls(
             vocabulary=vocabulary,
             parameters=parameters_with(parameters, values),
             decay=decay,
             profiles=profiles_under(values, decay),
-            aliases=Aliases(vocabulary),
+            aliases=aliases or Aliases(vocabulary),
             variant=variant,
             experiment=experiment,
         )
