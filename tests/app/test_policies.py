@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_service.adapters.inmemory import InMemoryMemoryStore, InMemoryPolicyStore, ManualClock
-from memory_service.app.commands import Effect
+from memory_service.app.commands import (
+    ChangeMeta,
+    Effect,
+    ForgetCommand,
+    RollbackCommand,
+    SlotRef,
+    Statement,
+)
 from memory_service.app.edit_parameters import EditParameters
 from memory_service.app.edit_vocabulary import EditVocabulary
 from memory_service.app.experiments import Experiments, Outcomes
@@ -18,7 +26,7 @@ from memory_service.app.policies import Policies, StartValues
 from memory_service.app.policy_changes import By, PolicyChanges
 from memory_service.domain.errors import FailedPrecondition, MemoryServiceError, Reason, Unavailable
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
-from memory_service.domain.memory import Cardinality, Kind, MergePolicy, Source, Status
+from memory_service.domain.memory import Assertion, Cardinality, Kind, MergePolicy, Source, Status
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.policy import Measure, PolicyDocument, Variant
 from memory_service.domain.records import MemoryFilter
@@ -235,3 +243,47 @@ async def test_moving_leaves_one_settled_slot_and_loses_no_value(said: list[tupl
     assert len(after) == len(before)
     statuses = {status for _, _, status in after}
     assert statuses == ({Status.ACTIVE} if len(after) == 1 else {Status.CONTESTED})
+
+
+async def test_values_that_stood_beside_each_other_give_way_once_a_slot_holds_one():
+    made, replica = world()
+    many = replace(SIZE, cardinality=Cardinality.MANY, merge=MergePolicy.UNION)
+    await replica.words.put(ACME, many, BY)
+    for value in (40, 41):
+        await made.state("size", value)
+    await replica.words.put(ACME, SIZE, BY)
+    before = await heads(made, Status.ACTIVE)
+    assert {value for _, value, _ in before.values()} == {40, 41}, "nothing changes until the slot does"
+    new = await made.state("size", 42)
+    assert {item.effect for item in new.affected} == {Effect.SUPERSEDED}
+    assert {value for _, value, _ in (await heads(made, Status.ACTIVE)).values()} == {42}
+    await replica.words.put(ACME, many, BY)
+    await made.state("size", 43)
+    assert {value for _, value, _ in (await heads(made, Status.ACTIVE)).values()} == {42, 43}
+
+
+async def test_a_roll_back_of_a_memory_goes_by_the_tenants_own_words():
+    made, replica = world()
+    await replica.words.put(ACME, SIZE, BY)
+    first = await made.state("size", 40)
+    assert first.memory is not None
+    await made.fix(first.memory.id, statement=Statement(assertion=Assertion("user", "size", 41)))
+    result = await made.rollback(ALICE, RollbackCommand(first.memory.id, 1), ChangeMeta(actor="key"))
+    assert result.memory is not None
+    assert result.memory.current.assertion == Assertion("user", "size", 40)
+    found = await made.forget(ALICE, ForgetCommand(slot=SlotRef("user", "尺码")), ChangeMeta(actor="key"))
+    assert list(found.ids) == [first.memory.id]
+
+
+async def test_upkeep_of_two_workers_moves_each_memory_once():
+    made, replica = world()
+    await replica.words.put(ACME, SIZE, BY)
+    for owner in range(30):
+        await made.say("", assertion=Assertion(f"person {owner}", "size", owner))
+    await replica.words.remove(ACME, "size", "attribute", BY)
+    moving = MoveWords(made.changes)
+    done = await asyncio.gather(moving(ALICE), moving(ALICE))
+    assert sum(done) == 30
+    moved = await heads(made)
+    assert {word for word, _, _ in moved.values()} == {"attribute"}
+    assert len(moved) == 30
