@@ -135,11 +135,11 @@ class Reviews:
         query = f"reviews:{cause}:{agent}"
         after = self.tokens.after(owner, query, token, "page_token") if token else None
         if cause is Cause.CONTESTED:
-            where = MemoryFilter(statuses=frozenset({Status.CONTESTED}), visible_to_agent=agent)
+            where = MemoryFilter(statuses=frozenset({Status.CONTESTED}), visible_to_agent=agent or None)
         else:
             standing = STANDING_STATUSES - {Status.CONTESTED}
             where = MemoryFilter(
-                tiers=frozenset({Tier.CANDIDATE}), sources=_UNSAID, statuses=standing, visible_to_agent=agent
+                tiers=frozenset({Tier.CANDIDATE}), sources=_UNSAID, statuses=standing, visible_to_agent=agent or None
             )
         page = await self.store.list(owner, where, limit=size, after=after)
         following = self.tokens.page(owner, query, page.next_after) if page.next_after else ""

@@ -127,6 +127,13 @@ async def test_a_rejection_can_be_taken_back(memory: AsyncMemoryClient):
     assert supported.effect is Effect.SUPPORTED
 
 
+async def test_an_agent_is_not_shown_what_another_keeps_for_itself(memory: AsyncMemoryClient):
+    await memory.write(predicate="health", object="tired", source="inferred", visibility="private", agent="nurse")
+    assert len((await memory.reviews()).reviews) == 1
+    assert len((await memory.reviews(agent="nurse")).reviews) == 1
+    assert (await memory.reviews(agent="shop")).reviews == []
+
+
 async def test_decisions_are_checked_and_safe_to_retry(memory: AsyncMemoryClient, service: ServiceProcess):
     waiting = await inferred(memory, "diabetes")
     with pytest.raises(Aborted):
