@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version as package_version
 
 import grpc
@@ -20,17 +20,21 @@ from memory_service.adapters.wrappers.query_vectors import CachedQueryEmbedder
 from memory_service.adapters.wrappers.store_snapshots import StoreSnapshots
 from memory_service.adapters.wrappers.timed_embedder import TimedEmbedder
 from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.archiving import Cap, Decay
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
 from memory_service.app.experiments import Outcomes
 from memory_service.app.feed import ChangeFeed
+from memory_service.app.feedback import RecordFeedback
 from memory_service.app.forget import Forget
 from memory_service.app.move_words import MoveWords
 from memory_service.app.policies import Policies, StartValues
 from memory_service.app.policy_changes import PolicyChanges
+from memory_service.app.promotion import Promotion
 from memory_service.app.reading import Reading
 from memory_service.app.recall import Recall
+from memory_service.app.rejudge import Rejudge
 from memory_service.app.resolve import Resolve
 from memory_service.app.review import Review, Reviews
 from memory_service.app.revoke import Revoke
@@ -43,7 +47,6 @@ from memory_service.app.watch import Watch
 from memory_service.app.write import Write
 from memory_service.config import Settings
 from memory_service.domain.errors import MemoryServiceError
-from memory_service.domain.parameters import Parameters
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
 from memory_service.jobs.runner import Periodic
@@ -145,7 +148,7 @@ async def build_application(
     vocabulary = Vocabulary.of(unknown=settings.unknown_predicates)
     start = StartValues(
         vocabulary,
-        replace(Parameters(), memories_max=settings.memories_per_owner_max),
+        settings.parameters,
         {tenant: vocabulary.with_policies(own) for tenant, own in settings.merge_policies.items()},
     )
     policies = Policies(backend.policies, start, telemetry)
@@ -196,6 +199,7 @@ async def build_application(
         changes=calls,
         reading=Reading(store, l1, tokens),
         recall=recall,
+        feedback=RecordFeedback(changes, accesses),
         tokens=tokens,
         policies=policies,
         outcomes=outcomes,
@@ -219,7 +223,9 @@ async def build_application(
         l2=l2,
         accesses=accesses,
         outcomes=outcomes,
-        upkeep=Upkeep((MoveWords(changes),), telemetry),
+        upkeep=Upkeep(
+            (MoveWords(changes), *Decay.both(changes), Promotion(changes), Rejudge(changes), Cap(changes)), telemetry
+        ),
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
             Periodic("policy_refresh", settings.policy_refresh_seconds, policies.keep_fresh),

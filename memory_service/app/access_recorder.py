@@ -92,6 +92,14 @@ class AccessRecorder:
                     self._put_back(owner, accesses)
             return failed
 
+    async def settle(self, owner: OwnerKey) -> None:
+        """Write what waits for one owner, so that what is written next of its use comes after it."""
+        async with self._flushing:
+            accesses = self._waiting.pop(owner, None)
+            if accesses:
+                self._entries -= len(accesses)
+                await self._write(owner, accesses)
+
     async def _write(self, owner: OwnerKey, accesses: Accesses) -> bool:
         written = None if self._on_write is None else self._on_write(owner)
         try:

@@ -18,7 +18,8 @@ from memory_service.app.commands import Affected, ChangeResult, Effect
 from memory_service.app.drafts import TEMPORARY_KINDS, Draft
 from memory_service.app.settling import Settling, ruling_details
 from memory_service.app.workspace import Authorship, Workspace, affected, provenance
-from memory_service.domain.arbitration import Ruling, Verdict, arbitrate
+from memory_service.domain.arbitration import Ruling, Side, Verdict, arbitrate, readjudicate
+from memory_service.domain.decay import DEFAULT_DECAY, DecayPolicy, last_said
 from memory_service.domain.errors import FailedPrecondition, LimitExceeded, Reason
 from memory_service.domain.evidence import ENTRIES_MAX, Evidence
 from memory_service.domain.ids import MemoryId
@@ -88,6 +89,7 @@ class Admission:
     ids: Ids
     parameters: Parameters
     settling: Settling
+    decay: DecayPolicy = DEFAULT_DECAY
     similar: frozenset[MemoryId] = frozenset()
 
     def admit(self, draft: Draft, by: Authorship, terms: Terms = _ORDINARY) -> ChangeResult:
@@ -108,7 +110,7 @@ class Admission:
         if suppressed and not by.explicit_context:
             # It names no context, so it cannot be told what it had seen and replaces nothing.
             return self._suppress(by, ())
-        encounter = self._meet(draft, by, terms)
+        encounter = self._meet(draft, by, terms, same)
         if suppressed:
             touched = [self._replace(rival, None, draft, by, ruling, terms) for rival, ruling in encounter.replaced]
             touched += self._weakened(encounter, by)
@@ -171,7 +173,7 @@ class Admission:
 
     # Meeting rivals ----------------------------------------------------------------------------------------
 
-    def _meet(self, draft: Draft, by: Authorship, terms: Terms) -> _Encounter:
+    def _meet(self, draft: Draft, by: Authorship, terms: Terms, same: MemoryHead | None) -> _Encounter:
         """Sort rivals into those replaced and those that stand, with the evidence that is left of them."""
         rivals = {h.id: h for h in (*terms.against, *self.rivals_of(draft, by.now))}
         if terms.rewrites is not None:
@@ -186,21 +188,28 @@ class Admission:
                 # A guess is observed before it may replace anything (E3).
                 encounter.standing.append((rival, rival.current.evidence, None))
                 continue
-            ruling = self._rule(draft, rival)
+            ruling = self._rule(draft, rival, same, by.now)
             if ruling.verdict is Verdict.REPLACE:
                 encounter.replaced.append((rival, ruling))
             else:
                 encounter.standing.append((rival, rival.current.evidence, ruling))
         return encounter
 
-    def _rule(self, draft: Draft, head: MemoryHead) -> Ruling:
-        return arbitrate(
+    def _rule(self, draft: Draft, rival: MemoryHead, same: MemoryHead | None, now: datetime) -> Ruling:
+        ruling = arbitrate(
             source=draft.source,
             confidence=draft.confidence,
-            old_confidence=head.current.confidence,
-            old_access_count=head.usage.access_count,
+            old_confidence=rival.current.confidence,
+            old_access_count=rival.usage.access_count,
             parameters=self.parameters,
         )
+        disputed = [h for h in (same, rival) if h is not None and h.current.status is Status.CONTESTED]
+        if same is None or len(disputed) < 2 or ruling.verdict is Verdict.REPLACE:
+            return ruling
+        # New evidence in a dispute: what was said again now weighs with all that stands behind it (E5).
+        said = replace(side_of(same, self.decay, now), support=same.current.support + 1, strength=1.0, said_at=now)
+        again = readjudicate([said, side_of(rival, self.decay, now)], self.parameters)
+        return again[1] if again is not None and again[0] == 0 else ruling
 
     def _enter(
         self, draft: Draft, by: Authorship, terms: Terms, same: MemoryHead | None, encounter: _Encounter
@@ -213,8 +222,7 @@ class Admission:
             evidence = evidence.compacted(by.retired)
         forced = bool(terms.against) and bool(encounter.standing) and not self._single(draft)
         disputed = encounter.disputed or forced or (same is not None and same.current.disputed)
-        tier = own.current.tier if own else _tier(draft)
-        observed = tier is Tier.CANDIDATE and _tier(draft) is Tier.CANDIDATE
+        observed = _tier(draft, own) is Tier.CANDIDATE
         values = [Value(_OWN, evidence, disputed, draft.assertion.object if draft.assertion else None, observed)]
         values += [
             Value(
@@ -290,18 +298,21 @@ class Admission:
     ) -> tuple[MemoryHead, Effect]:
         """The same claim again: one more support, never a second memory (E9)."""
         ws = self.workspace
-        old = head.current
+        old, usage = head.current, head.usage
         revived = old.tier is Tier.ARCHIVE
+        details: dict[str, str | int | float | bool] = {}
         if revived:
             discounted = self.parameters.reactivation_discount * old.confidence
             evidence = Evidence.of(replace(a, confidence=min(a.confidence, discounted)) for a in _evidence(fixed))
             fixed = {**fixed, "evidence": evidence, "confidence": evidence.confidence}
+            details["reactivation_discount"] = self.parameters.reactivation_discount
+            usage = replace(usage, rejected_count=min(usage.rejected_count, usage.adopted_count))
         corrected = draft.source is Source.EXPLICIT_CORRECTION
         after = ws.revise(
             head,
             by,
             reason,
-            tier=Tier.LONG_TERM if revived or draft.source in EXPLICIT else old.tier,
+            tier=_tier(draft, head),
             source=draft.source if corrected else old.source,
             importance=max(old.importance, draft.importance),
             tags=tuple(dict.fromkeys((*old.tags, *draft.statement.tags))),
@@ -310,9 +321,13 @@ class Admission:
             provenance=provenance(draft, by),
             **fixed,
         )
-        after = ws.use(after, replace(after.usage, last_confirmed_at=by.now))
-        event = JournalEvent.REACTIVATED if revived else JournalEvent.SUPPORTED
-        self.settling.note(event, head, after, by, reason, {"support": after.current.support})
+        confirmed = max(filter(None, (usage.last_confirmed_at, by.now)))  # the clock may have gone back
+        after = ws.use(after, replace(usage, last_confirmed_at=confirmed))
+        promoted = (old.tier, after.current.tier) == (Tier.CANDIDATE, Tier.LONG_TERM)
+        event = JournalEvent.PROMOTED if promoted else JournalEvent.SUPPORTED
+        if promoted:
+            reason = f"said outright: {reason}"
+        self.settling.note(JournalEvent.REACTIVATED if revived else event, head, after, by, reason, details)
         return after, Effect.REACTIVATED if revived else Effect.SUPPORTED
 
     def _replace(
@@ -430,10 +445,30 @@ def _later(a: datetime | None, b: datetime | None) -> datetime | None:
     return None if a is None or b is None else max(a, b)
 
 
-def _tier(draft: Draft) -> Tier:
-    """Where a new memory begins: what was inferred is observed first (E3), what is sensitive waits (P13)."""
-    waits = draft.sensitive and draft.source is Source.DERIVED
-    return Tier.CANDIDATE if waits or draft.source is Source.INFERRED else Tier.LONG_TERM
+def _tier(draft: Draft, own: MemoryHead | None = None) -> Tier:
+    """Where a memory stands after a statement of it: what was only ever inferred is observed first (E3), what is
+    sensitive and nobody said outright waits (P13)."""
+    if own is None:
+        waits = draft.sensitive and draft.source is Source.DERIVED
+        return Tier.CANDIDATE if waits or draft.source is Source.INFERRED else Tier.LONG_TERM
+    if draft.source in EXPLICIT:
+        return Tier.LONG_TERM
+    if own.current.tier is Tier.ARCHIVE:
+        return Tier.CANDIDATE if draft.sensitive or own.current.source is Source.INFERRED else Tier.LONG_TERM
+    return own.current.tier
+
+
+def side_of(head: MemoryHead, decay: DecayPolicy, now: datetime) -> Side:
+    """A contested memory as arbitration weighs it again (E5)."""
+    version = head.current
+    return Side(
+        confidence=version.confidence,
+        support=max(version.support, 1),
+        strength=decay.strength(head, now),
+        access_count=head.usage.access_count,
+        said_at=last_said(head),
+        observed=version.tier is Tier.CANDIDATE,
+    )
 
 
 def _id(head: MemoryHead | None) -> MemoryId | None:

@@ -17,7 +17,7 @@ from memory_service.app.commands import Statement
 from memory_service.app.fragmenting import fragment
 from memory_service.app.policies import STARTING_POLICIES
 from memory_service.app.validation import check_statement, check_vector, time_zone
-from memory_service.domain.errors import MemoryServiceError, Unavailable
+from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason, Unavailable
 from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import Assertion, Cardinality, Kind, MergePolicy, Source, Visibility
 from memory_service.domain.policy import OwnerPolicy
@@ -182,6 +182,7 @@ class Drafting:
             kind = kind or Kind(reading.kind.value)
             valid_from, valid_to, expires_at = self._window(statement, kind, text, said_at, reading)
         source = statement.source or Source.EXPLICIT
+        self._check_worth(statement, source, field)
         pieces = tuple(fragment(text))
         confidence = statement.confidence
         return Draft(
@@ -208,6 +209,23 @@ class Drafting:
             pieces=pieces,
             terms=tuple(tuple(analyse(piece)) for piece in pieces),
             field=field,
+        )
+
+    def _check_worth(self, statement: Statement, source: Source, field: str) -> None:
+        """Refuse, and count, an extracted assertion that its own writer gives too little confidence (P4).
+
+        A confidence that the source stands for (E8) is not the writer's judgement, and is never too little.
+        """
+        least = self.policy.parameters.extracted_confidence_min
+        extracted = statement.assertion is not None and source in (Source.DERIVED, Source.INFERRED)
+        if not extracted or statement.confidence is None or statement.confidence >= least:
+            return
+        self.telemetry.count("extracted_refused_total")
+        raise InvalidInput(
+            Reason.FIELD_OUT_OF_RANGE,
+            f"an extracted assertion needs a confidence of at least {least:g}",
+            field=f"{field}.confidence",
+            metadata={"limit": f"{least:g}", "actual": f"{statement.confidence:g}"},
         )
 
     def _window(

@@ -11,6 +11,7 @@ from memory_service.domain import limits
 from memory_service.domain.decay import NEVER
 from memory_service.domain.errors import InvalidInput, LimitExceeded, Reason
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
+from memory_service.domain.parameters import Parameters
 from memory_service.domain.policy import DEFAULT_SET, PolicyDocument, set_document, values_of, values_text
 from memory_service.domain.reuse import ENOUGH, Histogram, histograms
 from memory_service.domain.tuning import SPECS, Values, checked_values
@@ -42,6 +43,11 @@ class EditParameters:
     def current(self, tenant: TenantId, name: str) -> tuple[int, Values]:
         """The version and the values of a set; a set without values is no set, so any name may be asked."""
         return self.changes.policies.values(tenant, _checked_set(name))
+
+    @property
+    def base(self) -> Parameters:
+        """What holds without a set."""
+        return self.changes.policies.start.parameters
 
     def sets(self, tenant: TenantId) -> Mapping[str, int]:
         """The tenant's sets and their versions."""

@@ -118,6 +118,7 @@ class Resolve:
         kept = next((head for head in heads if head.id == command.keep), None)
         touched: list[Affected] = [settling.retract(head, by, reason) for head in heads if head.id != command.keep]
         if kept is not None:
+            before = kept
             evidence = kept.current.evidence.attested(by.dot, self._certainty(workspace.owner))
             kept = workspace.revise(
                 kept,
@@ -130,7 +131,7 @@ class Resolve:
                 support=evidence.support,
                 confidence=evidence.confidence,
             )
-            settling.note(JournalEvent.RESOLVED, heads[0], kept, by, reason)
+            settling.note(JournalEvent.RESOLVED, before, kept, by, reason)
         touched += settling.slots_of([head.current for head in heads], by)
         state = workspace.state
         after = workspace.heads[kept.id] if kept is not None else None

@@ -15,6 +15,7 @@ from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain.decay import DecayPolicy
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.parameters import Parameters
+from memory_service.domain.retention import Retention
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.memory_store import MemoryStore
@@ -64,13 +65,19 @@ class Changes:
             retired=workspace.retired,
         )
 
+    def retention_of(self, owner: OwnerKey) -> Retention:
+        """How the owner's memories fade, and when time alone archives them."""
+        return Retention(self.policies.of(owner).decay)
+
     def settling(self, workspace: Workspace) -> Settling:
         """What settles slots in a workspace."""
         return Settling(workspace, self.ids, self.vocabulary_of(workspace.owner))
 
     def admission(self, workspace: Workspace, similar: frozenset[MemoryId] = frozenset()) -> Admission:
         """What admits statements into a workspace."""
-        return Admission(workspace, self.ids, self.parameters_of(workspace.owner), self.settling(workspace), similar)
+        policy = self.policies.of(workspace.owner)
+        settling = self.settling(workspace)
+        return Admission(workspace, self.ids, policy.parameters, settling, policy.decay, similar)
 
     async def apply(self, workspace: Workspace, *authors: Authorship) -> None:
         """Hand everything staged to the store, with devices folded away when there are too many (F7)."""

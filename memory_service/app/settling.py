@@ -102,6 +102,18 @@ class Settling:
         self.note(JournalEvent.RETRACTED, head, after, by, reason)
         return affected(after, Effect.RETRACTED, reason)
 
+    def archive(
+        self, head: MemoryHead, by: Authorship, reason: str, details: Mapping[str, str | int | float | bool]
+    ) -> None:
+        """Stage that a memory goes to the archive, as it is (E6): out of recall, its content and history kept."""
+        after = self.move(head, Tier.ARCHIVE, by, reason)
+        self.note(JournalEvent.ARCHIVED, head, after, by, reason, details)
+
+    def move(self, head: MemoryHead, tier: Tier, by: Authorship, reason: str) -> MemoryHead:
+        """Stage that a memory changes its tier and nothing else; the caller notes why."""
+        old = head.current
+        return self.workspace.revise(head, by, reason, tier=tier, dot=old.dot, context=old.context)
+
     def slot(self, slot: str, merge: MergePolicy, by: Authorship) -> list[Affected]:
         """Settle a single-valued slot anew after some of its values went; the slot has been loaded."""
         standing = [head for head in self.workspace.in_slot(slot) if not head.current.merged]
@@ -147,7 +159,7 @@ class Settling:
         touched: list[Affected] = []
         for head in old:
             if head.current.claim == claim:
-                return touched
+                return touched + self._revive(head, by)
             after = ws.revise(head, by, "its siblings changed", status=Status.SUPERSEDED, valid_to=by.now)
             self.note(JournalEvent.SUPERSEDED, head, after, by, "its siblings changed")
             touched.append(affected(after, Effect.SUPERSEDED, "its siblings changed"))
@@ -161,10 +173,20 @@ class Settling:
         touched.append(self._make_merged(like, Assertion(assertion.subject, assertion.predicate, value), claim, by))
         return touched
 
+    def _revive(self, head: MemoryHead, by: Authorship) -> list[Affected]:
+        """Stage that what speaks for siblings is back from the archive, now that one of them was stated again."""
+        if head.current.tier is not Tier.ARCHIVE:
+            return []
+        reason = "its siblings were stated again"
+        after = self.move(head, Tier.LONG_TERM, by, reason)
+        self.note(JournalEvent.REACTIVATED, head, after, by, reason)
+        return [affected(after, Effect.REACTIVATED, reason)]
+
     def _make_merged(self, like: MemoryHead, assertion: Assertion, claim: str, by: Authorship) -> Affected:
         ws = self.workspace
         siblings = [h for h in ws.in_slot(like.current.slot) if not h.current.merged]
         text = render_assertion(assertion)
+        observed = all(h.current.tier is Tier.CANDIDATE for h in siblings)
         version = replace(
             like.current,
             id=MemoryId(self.ids.new()),
@@ -174,6 +196,7 @@ class Settling:
             claim=claim,
             assertion=assertion,
             source=Source.DERIVED,
+            tier=Tier.CANDIDATE if observed else Tier.LONG_TERM,
             support=sum(h.current.support for h in siblings),
             confidence=min(h.current.confidence for h in siblings),
             status=Status.ACTIVE,
@@ -203,7 +226,8 @@ class Settling:
         reason: str,
         details: Mapping[str, str | int | float | bool] | None = None,
     ) -> None:
-        """Stage the journal entry of a change of state."""
+        """Stage the journal entry of a change of state, with the evidence that stands behind the claim."""
+        evidence = {"support": after.current.support, "confidence": round(after.current.confidence, 4)}
         self.workspace.note(
             event,
             after.id,
@@ -212,15 +236,19 @@ class Settling:
             reason,
             before=before.current.status.value if before else "",
             after=after.current.status.value,
-            details=details,
+            details=evidence | dict(details or {}),
         )
 
 
 def ruling_details(ruling: Ruling | None) -> dict[str, str | int | float | bool]:
-    """The numbers of an arbitration, for the journal."""
+    """The numbers of an arbitration and the parameters in force, for the journal."""
     if ruling is None:
         return {}
-    return {"stubbornness": round(ruling.stubbornness, 4), "needed": round(ruling.needed, 4)}
+    return {
+        "stubbornness": round(ruling.stubbornness, 4),
+        "needed": round(ruling.needed, 4),
+        **ruling.in_force,
+    }
 
 
 def _value(head: MemoryHead) -> Value:

@@ -12,6 +12,8 @@ from datetime import datetime
 
 from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect
 from memory_service.app.drafts import Draft
+from memory_service.domain import lifecycle
+from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.evidence import RETIRED, Knowledge, Retirement
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import (
@@ -59,6 +61,10 @@ class Authorship:
         return Knowledge(self.context, self.retired)
 
 
+_Move = tuple[lifecycle.State | None, lifecycle.State]
+"""A memory's state before a version staged here, and after it."""
+
+
 @dataclass(slots=True)
 class Workspace:
     """See the module. `state` moves forward with every accepted change."""
@@ -79,6 +85,7 @@ class Workspace:
     _forgotten: dict[MemoryId, None] = field(default_factory=dict)
     _outcomes: list[StoredOutcome] = field(default_factory=list)
     _changes: list[ChangeRecord] = field(default_factory=list)
+    _moves: dict[tuple[MemoryId, int], _Move] = field(default_factory=dict)
     _retired_now: dict[DeviceId, Retirement] = field(default_factory=dict)
     retired: dict[DeviceId, Retirement] = field(default_factory=dict)
 
@@ -260,7 +267,7 @@ class Workspace:
         }
         version = replace(old, **(fields | changes))  # type: ignore[arg-type]
         revised = replace(head, current=version)
-        self._stage(revised)
+        self._stage(revised, old)
         return revised
 
     def rewrite(self, head: MemoryHead, draft: Draft, by: Authorship, reason: str, **fixed: object) -> MemoryHead:
@@ -274,7 +281,7 @@ class Workspace:
         }
         version = replace(fresh, **(fields | fixed))  # type: ignore[arg-type]
         revised = replace(head, current=version)
-        self._stage(revised)
+        self._stage(revised, old)
         self._fragments.extend(draft.fragments(head.id, version.content_version))
         return revised
 
@@ -329,7 +336,17 @@ class Workspace:
         after: str = "",
         details: Mapping[str, str | int | float | bool] | None = None,
     ) -> None:
-        """Stage a journal entry."""
+        """Stage a journal entry; a change of state also tells the tiers, where the tier changes.
+
+        Raises:
+            InternalError: for a change of state that a memory's life does not have (see `lifecycle`).
+        """
+        told = dict(details or {})
+        before_state, after_state = self._moves.get((memory_id, version), (None, None))
+        if event is not JournalEvent.FORGOTTEN:  # which every memory may be
+            lifecycle.check(event, before_state, after_state)
+        if before_state and after_state and before_state.tier is not after_state.tier:
+            told |= {"tier_before": before_state.tier.value, "tier_after": after_state.tier.value}
         self._journal.append(
             JournalEntry(
                 revision=self.state.revision,
@@ -343,7 +360,7 @@ class Workspace:
                 reason=reason,
                 before=before,
                 after=after,
-                details=dict(details or {}),
+                details=told,
             )
         )
 
@@ -388,7 +405,15 @@ class Workspace:
         return self.state.revision != self.change.state.revision
 
     def changeset(self) -> Changeset:
-        """Everything staged. Versions of memories forgotten later in the same commit are kept as redacted."""
+        """Everything staged. Versions of memories forgotten later in the same commit are kept as redacted.
+
+        Raises:
+            InternalError: a change of state that the journal does not tell of.
+        """
+        told = {(entry.memory_id, entry.version) for entry in self._journal}
+        for move, (before, after) in self._moves.items():
+            if before != after and move not in told:
+                raise InternalError(Reason.INTERNAL, f"a memory went from {before} to {after} and nobody said why")
         return Changeset(
             state=self.state,
             versions=tuple(self._versions),
@@ -403,7 +428,9 @@ class Workspace:
             retired=dict(self._retired_now),
         )
 
-    def _stage(self, head: MemoryHead) -> None:
+    def _stage(self, head: MemoryHead, before: MemoryVersion | None = None) -> None:
+        state = None if before is None else lifecycle.State.of(before)
+        self._moves[head.id, head.current.version] = (state, lifecycle.State.of(head.current))
         self._versions.append(head.current)
         self._place(head)
 

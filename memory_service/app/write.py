@@ -18,7 +18,7 @@ from memory_service.app.targets import not_found
 from memory_service.app.validation import check_list, check_meta
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
-from memory_service.domain.errors import DeadlineExceeded, MemoryServiceError, Unavailable
+from memory_service.domain.errors import DeadlineExceeded, InternalError, MemoryServiceError, Unavailable
 from memory_service.domain.ids import MemoryId, OwnerKey
 from memory_service.domain.records import Fragment
 from memory_service.domain.slots import payload_digest
@@ -119,8 +119,8 @@ class Write:
                     continue
                 try:
                     results.append(await self._admit(workspace, draft, meta, authors))
-                except (Unavailable, DeadlineExceeded):
-                    raise  # the store failed: nothing is decided about this item or any other
+                except (Unavailable, DeadlineExceeded, InternalError):
+                    raise  # the store or a rule failed: nothing is decided about this item or any other
                 except MemoryServiceError as error:
                     results.append(error)
             if workspace.dirty:

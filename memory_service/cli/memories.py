@@ -1,4 +1,4 @@
-"""Commands on memories: write, recall, correct, forget, list, show, history, rollback."""
+"""Commands on memories: write, recall, feedback, correct, forget, list, show, history, rollback."""
 
 from __future__ import annotations
 
@@ -293,6 +293,23 @@ def history(session: Session, memory_id: MemoryId) -> None:
     with session.client() as client:
         shown = client.history(memory_id)
     session.show(shown, lambda out: render.timeline(out, shown))
+
+
+@with_client_options
+def feedback(
+    session: Session,
+    adopted: Annotated[list[str] | None, typer.Option(metavar="ID", help="It was of use (repeatable).")] = None,
+    rejected: Annotated[list[str] | None, typer.Option(metavar="ID", help="It was of no use (repeatable).")] = None,
+    request_id: Annotated[str | None, typer.Option(help="Makes repeating the command harmless.")] = None,
+) -> None:
+    """Say which recalled memories were of use: they fade more slowly, the others sooner."""
+    from memory_service.cli import render
+
+    if not adopted and not rejected:
+        raise typer.BadParameter("name a memory: --adopted ID or --rejected ID")
+    with session.client() as client:
+        result = client.record_feedback(adopted=adopted or (), rejected=rejected or (), request_id=request_id)
+    session.show(result, lambda out: render.feedback(out, result))
 
 
 @with_client_options

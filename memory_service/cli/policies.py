@@ -242,7 +242,8 @@ def experiments(
     session.show({"experiments": found}, lambda out: out.print(made if found else "no experiments"))
 
 
-MEASURES = ("writes", "recalls", "recalled", "corrections", "contested")
+MEASURES = ("writes", "recalls", "recalled", "corrections", "contested", "adopted", "rejected")
+_COUNTED = ("write", "recall", "recalled", "correction", "contested", "adopted", "rejected")
 
 
 def _sides(made: Table, one: Experiment) -> None:
@@ -251,7 +252,7 @@ def _sides(made: Table, one: Experiment) -> None:
     for side, counts in one.counts.items():
         treated = side.value == "treatment"
         share = one.share if treated else 1 - one.share
-        numbers = (str(counts.get(name, 0)) for name in ("write", "recall", "recalled", "correction", "contested"))
+        numbers = (str(counts.get(name, 0)) for name in _COUNTED)
         made.add_row(
             render.plain(one.name) if not treated else "",
             side.value,

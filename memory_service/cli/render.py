@@ -15,6 +15,7 @@ from memory_service.cli.common import one_line
 from memory_service.client import (
     ContestedSlot,
     Context,
+    FeedbackResult,
     ForgetResult,
     History,
     Memory,
@@ -154,6 +155,13 @@ def revoked(out: Console, result: RevokeResult, *, preview: bool) -> None:
     affected(out, result.affected)
 
 
+def feedback(out: Console, result: FeedbackResult) -> None:
+    """What was recorded of recalled memories."""
+    out.print(f"recorded {result.recorded} {'memory' if result.recorded == 1 else 'memories'}")
+    for memory_id in result.missing_ids:
+        out.print(f"[dim]not there any more: {escape(memory_id)}[/]")
+
+
 def told(out: Console, one: WatchEvent | WatchCheckpoint) -> None:
     """One message of a watch."""
     if isinstance(one, WatchCheckpoint):
@@ -236,7 +244,7 @@ def detail(out: Console, shown: MemoryDetail) -> None:
         "said": when(memory.said_at),
         "recorded": when(memory.recorded_at),
         "expires": when(memory.expires_at),
-        "use": f"{memory.access_count} recalls, {memory.adopted_count} adopted",
+        "use": f"{memory.access_count} recalls, {memory.adopted_count} adopted, {memory.rejected_count} rejected",
         "from": _origin(memory),
         "reason": memory.reason,
         "links": "\n".join(f"{link.from_id} {link.relation.value} {link.to_id}" for link in shown.links),

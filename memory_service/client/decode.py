@@ -118,6 +118,7 @@ def memory(value: pb.Memory) -> t.Memory:
         pinned=value.pinned,
         access_count=value.access_count,
         adopted_count=value.adopted_count,
+        rejected_count=value.rejected_count,
         last_access_at=time("last_access_at"),
         language=value.language,
         reason=value.reason,
@@ -193,6 +194,11 @@ def revoke_result(value: api.RevokeWriterResponse) -> t.RevokeResult:
         dot=dot(value.dot),
         replayed=value.replayed,
     )
+
+
+def feedback_result(value: api.RecordFeedbackResponse) -> t.FeedbackResult:
+    """What was recorded of recalls."""
+    return t.FeedbackResult(value.recorded, tuple(value.missing_ids), value.token, value.replayed)
 
 
 def watched(value: sync.WatchResponse) -> t.WatchEvent | t.WatchCheckpoint | None:

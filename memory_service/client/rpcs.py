@@ -33,6 +33,9 @@ LIST_REVIEWS = Rpc[api.ListReviewsRequest, api.ListReviewsResponse](f"{_MEMORY}/
 DECIDE_REVIEW = Rpc[api.DecideReviewRequest, api.DecideReviewResponse](
     f"{_MEMORY}/DecideReview", api.DecideReviewResponse
 )
+FEEDBACK = Rpc[api.RecordFeedbackRequest, api.RecordFeedbackResponse](
+    f"{_MEMORY}/RecordFeedback", api.RecordFeedbackResponse
+)
 PREWARM = Rpc[api.PrewarmRequest, api.PrewarmResponse](f"{_MEMORY}/Prewarm", api.PrewarmResponse)
 
 SYNC = Rpc[sync.SyncRequest, sync.SyncResponse](f"{_SYNC}/Sync", sync.SyncResponse)

@@ -77,6 +77,7 @@ class MemoryClient:
     resolve_conflict = _blocking(Core.resolve_conflict)
     revoke_writer = _blocking(Core.revoke_writer)
     undo_revocation = _blocking(Core.undo_revocation)
+    record_feedback = _blocking(Core.record_feedback)
     recall = _blocking(Core.recall)
     get = _blocking(Core.get)
     list_page = _blocking(Core.list_page)

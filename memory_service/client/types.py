@@ -255,6 +255,21 @@ class RevokeResult:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedbackResult:
+    """What was recorded of recalled memories.
+
+    Attributes:
+        recorded: how many memories.
+        missing_ids: those named that are not there, e.g. forgotten meanwhile.
+    """
+
+    recorded: int
+    missing_ids: tuple[str, ...]
+    token: str
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreBreakdown:
     """How a score came about; see `memory_service.proto`. Scores compare within one answer only."""
 

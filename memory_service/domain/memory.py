@@ -8,7 +8,7 @@ says when the service believed it (P10).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
@@ -199,12 +199,34 @@ class MemoryVersion:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Counters of use; they change without making a version and are not part of the causal history."""
+    """Counters of use; they change without making a version and are not part of the causal history.
+
+    Attributes:
+        access_count: recalls that returned it, without those that were rejected.
+        adopted_count, rejected_count: recalls whose reader said that it was of use, or was not.
+        last_access_at: the last of the accesses counted; None after a rejection.
+        last_confirmed_at: when its claim was last stated.
+    """
 
     access_count: int = 0
     adopted_count: int = 0
     last_access_at: datetime | None = None
     last_confirmed_at: datetime | None = None
+    rejected_count: int = 0
+
+    def adopted(self, at: datetime) -> Usage:
+        """After a recall at `at` that was of use."""
+        last = max(filter(None, (self.last_access_at, at)))
+        return replace(self, adopted_count=self.adopted_count + 1, last_access_at=last)
+
+    def rejected(self) -> Usage:
+        """After a recall that was of no use: it does not count as an access, nor do earlier ones keep it fresh.
+
+        The access of the recall itself was counted before anybody could judge it, and the time of the one before
+        is not kept, so freshness falls back to the last confirmation.
+        """
+        count = max(self.access_count - 1, 0)
+        return replace(self, rejected_count=self.rejected_count + 1, access_count=count, last_access_at=None)
 
 
 @dataclass(frozen=True, slots=True)

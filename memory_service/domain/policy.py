@@ -22,7 +22,7 @@ from memory_service.domain.memory import Cardinality, Kind, MergePolicy
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.ranking import RankingProfile
 from memory_service.domain.retrieval.slots import Aliases
-from memory_service.domain.tuning import Values, decay_with, parameters_with, profiles_under
+from memory_service.domain.tuning import Values, parameters_with, profiles_under
 from memory_service.domain.vocabulary import Predicate, Sensitivity, UnknownPredicates, Vocabulary
 
 VOCABULARY: Final = "vocabulary"
@@ -58,6 +58,8 @@ class Measure(StrEnum):
     RECALLED = "recalled"
     CORRECTION = "correction"
     CONTESTED = "contested"
+    ADOPTED = "adopted"
+    REJECTED = "rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +132,11 @@ class OwnerPolicy:
         aliases: Aliases | None = None,
     ) -> OwnerPolicy:
         """What a vocabulary (with its `aliases`, when they are at hand) and a parameter set come to."""
-        decay = decay_with(vocabulary, values)
+        tuned = parameters_with(parameters, values)
+        decay = DecayPolicy.of(vocabulary, tuned)
         return cls(
             vocabulary=vocabulary,
-            parameters=parameters_with(parameters, values),
+            parameters=tuned,
             decay=decay,
             profiles=profiles_under(values, decay),
             aliases=aliases or Aliases(vocabulary),

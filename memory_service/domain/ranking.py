@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from memory_service.domain.decay import DEFAULT_DECAY, DecayPolicy
+from memory_service.domain.decay import DEFAULT_DECAY, NEVER, DecayPolicy
 from memory_service.domain.memory import Kind, Tier
 from memory_service.domain.retrieval.columns import Floats, Ints
 from memory_service.domain.retrieval.dense import NO_VECTOR
@@ -244,7 +244,12 @@ def strength_of(snapshot: OwnerSnapshot, rows: Ints, now: datetime, decay: Decay
         number = snapshot.strings.find(predicate)
         if number >= 0:
             tau[predicates == number] = seconds_of_it
-    result: Floats = np.where(columns["pinned"][rows], 1.0, np.exp(-seconds / tau))
+    given, adopted = decay.parameters, columns["adopted_count"][rows]
+    gained = given.access_gain * np.log1p(columns["access_count"][rows]) + given.adopted_gain * np.log1p(adopted)
+    stretch = np.minimum(1.0 + gained, given.stretch_max)
+    initial = np.power(given.rejected_factor, np.maximum(columns["rejected_count"][rows] - adopted, 0))
+    unfading = columns["pinned"][rows] | (tau == NEVER)
+    result: Floats = np.where(unfading, 1.0, initial * np.exp(-seconds / (tau * stretch)))
     return result
 
 

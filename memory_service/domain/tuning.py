@@ -18,7 +18,6 @@ from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.memory import Kind, Source
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.ranking import DEFAULT_PROFILE, PROFILES, Quota, RankingProfile
-from memory_service.domain.vocabulary import Vocabulary
 
 Values = Mapping[str, float]
 
@@ -68,8 +67,9 @@ class ParameterSpec:
 
 
 _DEFAULTS: Final = Parameters()
-FIXED_FIELDS: Final = frozenset({"confidence_by_source", "memories_max", "active_devices_max"})
-"""Fields of `Parameters` without an entry of their own: the confidences have one each, the operator sets the rest."""
+FIXED_FIELDS: Final = frozenset({"confidence_by_source", "tau_hours", "memories_max", "active_devices_max"})
+"""Fields of `Parameters` without an entry of their own: confidences and taus have one each, the operator sets the
+rest."""
 
 
 def _rule(
@@ -99,7 +99,23 @@ def _specs() -> tuple[ParameterSpec, ...]:
         _rule("replace_ratio", 1, 10, "E4", "A new value replaces when its confidence exceeds this x stubbornness."),
         _rule("stubborn_accesses", 1, 1000, "E4", "Accesses that make a value as stubborn as sure.", whole=True),
         _rule("protected_accesses", 0, 100_000, "E4", "Above this, only a correction replaces.", whole=True),
-        _rule("reactivation_discount", 0, 1, "E15", "Factor on the confidence of what comes back from the archive."),
+        _rule("reactivation_discount", 0.01, 1, "E15", "What is left of the confidence of what comes back."),
+        _rule("extracted_confidence_min", 0, 1, "P4", "Extracted assertions given less confidence are refused."),
+        _rule("access_gain", 0, 10, "E1", "How much recalls slow the fading."),
+        _rule("adopted_gain", 0, 10, "E1", "How much recalls that were of use slow the fading."),
+        _rule("stretch_max", 1, 100, "E1", "Most that use slows the fading."),
+        _rule("rejected_factor", 0.01, 1, "C10", "What a recall of no use leaves of the strength."),
+        _rule("archive_strength_min", 0.001, 0.99, "E6", "Memories weaker than this are archived."),
+        _rule("archive_unused_days", 0.01, 36_500, "E6", "Memories unused for longer are archived."),
+        _rule("weak_days", 0.01, 36_500, "S9", "Memories of little confidence, never recalled, are archived."),
+        _rule("weak_confidence", 0, 1, "S9", "Confidence that is not little."),
+        _rule("activity_half_life_days", 0.01, 36_500, "C10", "Half-life of a card's activity, and a period."),
+        _rule("activity_min", 0.01, 100, "C10", "Activity below which a card is idle."),
+        _rule("activity_periods", 0, 1000, "C10", "Idle periods after which a card is archived.", whole=True),
+        _rule("promotion_sessions", 1, 1000, "E3", "Conversations that make a guess long-term.", whole=True),
+        _rule("contested_days", 0.01, 36_500, "E5", "Time after which a dispute is judged again."),
+        _rule("contested_archive_days", 0.01, 36_500, "E5", "Time after which an undecided one is archived."),
+        _rule("cards_max", 0, 100_000, "C11", "Most cards of one user; 0 keeps all.", whole=True),
         *(
             ParameterSpec(
                 f"{_CONFIDENCE}{source.value}",
@@ -146,7 +162,7 @@ SPECS: Final[Mapping[str, ParameterSpec]] = MappingProxyType({spec.name: spec fo
 
 
 def checked_values(values: Values, field: str = "values") -> dict[str, float]:
-    """The values of a set, in the order of the registry, less those that are the default's.
+    """The values of a set, in the order of the registry.
 
     Raises:
         InvalidInput: UNKNOWN_PARAMETER, FIELD_OUT_OF_RANGE or FIELD_INVALID, naming the parameter.
@@ -166,9 +182,7 @@ def checked_values(values: Values, field: str = "values") -> dict[str, float]:
         raise InvalidInput(
             Reason.FIELD_INVALID, "one weight of the ranking must be more than zero", field=f"{field}.ranking"
         )
-    return {
-        name: float(values[name]) for name, spec in SPECS.items() if values.get(name, spec.default) != spec.default
-    }
+    return {name: float(values[name]) for name in SPECS if name in values}
 
 
 def parameters_with(base: Parameters, values: Values) -> Parameters:
@@ -182,13 +196,25 @@ def parameters_with(base: Parameters, values: Values) -> Parameters:
         source: values.get(f"{_CONFIDENCE}{source.value}", known)
         for source, known in base.confidence_by_source.items()
     }
-    return replace(base, confidence_by_source=MappingProxyType(confidence), **fields)  # type: ignore[arg-type]
+    tau_hours = {kind: values[f"{_TAU}{kind.value}"] / 3600 for kind in Kind if f"{_TAU}{kind.value}" in values}
+    return replace(
+        base,
+        confidence_by_source=MappingProxyType(confidence),
+        tau_hours=MappingProxyType({**base.tau_hours, **tau_hours}),
+        **fields,  # type: ignore[arg-type]
+    )
 
 
-def decay_with(vocabulary: Vocabulary, values: Values) -> DecayPolicy:
-    """How memories fade under a set and the predicates of a vocabulary."""
-    by_kind = {kind: values.get(f"{_TAU}{kind.value}", tau) for kind, tau in DEFAULT_TAU_SECONDS.items()}
-    return replace(DecayPolicy.of(vocabulary), by_kind=MappingProxyType(by_kind))
+def default_of(spec: ParameterSpec, base: Parameters) -> float:
+    """What a parameter is without a set: as the service is set up, else as it ships."""
+    if spec.name in Parameters.__dataclass_fields__:
+        return float(getattr(base, spec.name))
+    if spec.name.startswith(_CONFIDENCE):
+        return base.confidence_by_source[Source(spec.name.removeprefix(_CONFIDENCE))]
+    if spec.name.startswith(_TAU):
+        hours = base.tau_hours.get(Kind(spec.name.removeprefix(_TAU)))
+        return spec.default if hours is None else hours * 3600
+    return spec.default
 
 
 def profiles_under(values: Values, decay: DecayPolicy) -> Mapping[str, RankingProfile]:

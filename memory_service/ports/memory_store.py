@@ -43,6 +43,7 @@ from memory_service.domain.records import (
     Tombstone,
     TombstoneScope,
 )
+from memory_service.domain.retention import Idle
 from memory_service.domain.reuse import Interval
 from memory_service.domain.vector_clock import Dot, VectorClock
 
@@ -52,6 +53,7 @@ __all__ = [
     "Changeset",
     "DeviceRecord",
     "Fragment",
+    "Idle",
     "JournalEntry",
     "JournalEvent",
     "Link",
@@ -171,6 +173,20 @@ class OwnerChange(Protocol):
         """Versions made by these revisions, of memories that still have a head, by (revision, id, version)."""
         ...
 
+    async def observed(
+        self, *, sessions_min: int, limit: int, except_about: Collection[str] = ()
+    ) -> Sequence[tuple[MemoryHead, int]]:
+        """Standing candidates stated in at least `sessions_min` distinct sessions, with how many; oldest first.
+
+        Those whose predicate (or topic, without one) is in `except_about` are left out.
+        A session counts when a statement made in it is among the memory's evidence; no session at all does not.
+        """
+        ...
+
+    async def contested(self, *, unchanged_since: datetime, limit: int) -> Sequence[MemoryHead]:
+        """Contested heads out of the archive, recorded at or before `unchanged_since`, by (recorded_at, id)."""
+        ...
+
     async def apply(self, changeset: Changeset) -> None:
         """Stage the change; it is committed when the context is left."""
         ...
@@ -204,6 +220,12 @@ class MemoryStore(Protocol):
         after: tuple[datetime, MemoryId] | None = None,
     ) -> Page:
         """Heads that match, in (created_at, id) order, at most `limit`, strictly after `after`."""
+        ...
+
+    async def idle(
+        self, owner: OwnerKey, where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None = None
+    ) -> Page:
+        """Heads for which `where.holds`, in (created_at, id) order, at most `limit`, strictly after `after`."""
         ...
 
     async def history(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[MemoryVersion]:

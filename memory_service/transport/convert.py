@@ -189,6 +189,7 @@ def head_out(head: MemoryHead) -> pb.Memory:
     message = version_out(head.current, etag=head.etag)
     message.access_count = head.usage.access_count
     message.adopted_count = head.usage.adopted_count
+    message.rejected_count = head.usage.rejected_count
     if head.created_at is not None:
         message.created_at.FromDatetime(head.created_at)
     if head.usage.last_access_at is not None:

@@ -9,9 +9,11 @@ import numpy as np
 
 from memory_service.app.commands import (
     BatchItem,
+    ChangeMeta,
     ChangeResult,
 )
 from memory_service.app.experiments import Outcomes
+from memory_service.app.feedback import Outcome, RecordFeedback
 from memory_service.app.policies import OwnerPolicies
 from memory_service.app.reading import Reading, parse_memory_id
 from memory_service.app.recall import Recall, RecallRequest, RecallResponse
@@ -20,7 +22,7 @@ from memory_service.app.tokens import Tokens
 from memory_service.app.validation import check_list
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
-from memory_service.domain.ids import OwnerKey
+from memory_service.domain.ids import MemoryId, OwnerKey
 from memory_service.domain.policy import Measure
 from memory_service.ports.keys import Role
 from memory_service.ports.snapshots import Freshness, Requirement
@@ -51,6 +53,7 @@ class UseCases:
     changes: ChangeCalls
     reading: Reading
     recall: Recall
+    feedback: RecordFeedback
     tokens: Tokens
     policies: OwnerPolicies
     outcomes: Outcomes
@@ -206,6 +209,23 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             links=[link_out(link) for link in past.links],
         )
 
+    async def RecordFeedback(self, request: api.RecordFeedbackRequest, context: Any) -> api.RecordFeedbackResponse:
+        caller, owner = authorised(request, Role.WRITER)
+        check_list(request.items, "items", limits.FEEDBACK_ITEMS_MAX)
+        items = [_feedback_in(message, index) for index, message in enumerate(request.items)]
+        meta = ChangeMeta(actor=caller.actor, request_id=request.request_id)
+        result = await self._cases.feedback(owner, items, meta)
+        if not result.replayed:
+            for outcome, measure in ((Outcome.ADOPTED, Measure.ADOPTED), (Outcome.REJECTED, Measure.REJECTED)):
+                told = sum(1 for memory_id, said in items if said is outcome and memory_id not in result.missing)
+                self._cases.outcomes.note(owner, measure, told)
+        return api.RecordFeedbackResponse(
+            recorded=result.recorded,
+            missing_ids=[str(i) for i in result.missing],
+            token=self._cases.tokens.consistency(owner, result.revision),
+            replayed=result.replayed,
+        )
+
     async def Prewarm(self, request: api.PrewarmRequest, context: Any) -> api.PrewarmResponse:
         _, owner = authorised(request, Role.READER)
         count, revision = await self._cases.reading.prewarm(owner)
@@ -220,6 +240,17 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             return api.BatchWriteResult(written=written)
         assert result is not None
         return api.BatchWriteResult(error=item_error(result))
+
+
+_OUTCOMES = {api.RECALL_OUTCOME_ADOPTED: Outcome.ADOPTED, api.RECALL_OUTCOME_REJECTED: Outcome.REJECTED}
+
+
+def _feedback_in(message: api.MemoryFeedback, index: int) -> tuple[MemoryId, Outcome]:
+    field = f"items[{index}].outcome"
+    outcome = _OUTCOMES.get(message.outcome)
+    if outcome is None:
+        raise InvalidInput(Reason.FIELD_REQUIRED, f"{field} must be adopted or rejected", field=field)
+    return parse_memory_id(message.memory_id, f"items[{index}].memory_id"), outcome
 
 
 def authorised(request: Any, role: Role) -> tuple[Caller, OwnerKey]:

@@ -19,7 +19,7 @@ from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.memory import Cardinality, MergePolicy
 from memory_service.domain.policy import Experiment, PolicyDocument, Variant, values_of
 from memory_service.domain.reuse import bucket_seconds
-from memory_service.domain.tuning import SPECS
+from memory_service.domain.tuning import SPECS, default_of
 from memory_service.domain.vocabulary import Predicate, Sensitivity, UnknownPredicates
 from memory_service.ports.keys import Role
 from memory_service.ports.memory_store import MemoryStore
@@ -110,11 +110,12 @@ class PolicyCalls(api_grpc.AdminServiceServicer):
     async def ListParameters(self, request: pb.ListParametersRequest, context: Any) -> pb.ListParametersResponse:
         tenant = admin().key.tenant
         version, values = self._policies.parameters.current(tenant, request.set)
+        base = self._policies.parameters.base
         parameters = [
             pb.Parameter(
                 name=spec.name,
-                value=values.get(spec.name, spec.default),
-                default_value=spec.default,
+                value=values.get(spec.name, default_of(spec, base)),
+                default_value=default_of(spec, base),
                 minimum=spec.minimum,
                 maximum=spec.maximum,
                 whole=spec.whole,

@@ -45,6 +45,12 @@ class ReviewDecision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REVIEW_DECISION_ACCEPT: _ClassVar[ReviewDecision]
     REVIEW_DECISION_REJECT: _ClassVar[ReviewDecision]
     REVIEW_DECISION_REOPEN: _ClassVar[ReviewDecision]
+
+class RecallOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RECALL_OUTCOME_UNSPECIFIED: _ClassVar[RecallOutcome]
+    RECALL_OUTCOME_ADOPTED: _ClassVar[RecallOutcome]
+    RECALL_OUTCOME_REJECTED: _ClassVar[RecallOutcome]
 EFFECT_UNSPECIFIED: Effect
 EFFECT_CREATED: Effect
 EFFECT_SUPPORTED: Effect
@@ -66,6 +72,9 @@ REVIEW_DECISION_UNSPECIFIED: ReviewDecision
 REVIEW_DECISION_ACCEPT: ReviewDecision
 REVIEW_DECISION_REJECT: ReviewDecision
 REVIEW_DECISION_REOPEN: ReviewDecision
+RECALL_OUTCOME_UNSPECIFIED: RecallOutcome
+RECALL_OUTCOME_ADOPTED: RecallOutcome
+RECALL_OUTCOME_REJECTED: RecallOutcome
 
 class Affected(_message.Message):
     __slots__ = ("memory_id", "effect", "memory", "reason")
@@ -670,3 +679,33 @@ class RevokeWriterResponse(_message.Message):
     dot: _types_pb2.Dot
     replayed: bool
     def __init__(self, changes: _Optional[int] = ..., affected: _Optional[_Iterable[_Union[Affected, _Mapping]]] = ..., revision: _Optional[int] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., replayed: _Optional[bool] = ...) -> None: ...
+
+class MemoryFeedback(_message.Message):
+    __slots__ = ("memory_id", "outcome")
+    MEMORY_ID_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    memory_id: str
+    outcome: RecallOutcome
+    def __init__(self, memory_id: _Optional[str] = ..., outcome: _Optional[_Union[RecallOutcome, str]] = ...) -> None: ...
+
+class RecordFeedbackRequest(_message.Message):
+    __slots__ = ("user", "items", "request_id")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    items: _containers.RepeatedCompositeFieldContainer[MemoryFeedback]
+    request_id: str
+    def __init__(self, user: _Optional[str] = ..., items: _Optional[_Iterable[_Union[MemoryFeedback, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class RecordFeedbackResponse(_message.Message):
+    __slots__ = ("recorded", "missing_ids", "token", "replayed")
+    RECORDED_FIELD_NUMBER: _ClassVar[int]
+    MISSING_IDS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    recorded: int
+    missing_ids: _containers.RepeatedScalarFieldContainer[str]
+    token: str
+    replayed: bool
+    def __init__(self, recorded: _Optional[int] = ..., missing_ids: _Optional[_Iterable[str]] = ..., token: _Optional[str] = ..., replayed: _Optional[bool] = ...) -> None: ...

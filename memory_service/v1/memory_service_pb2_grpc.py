@@ -103,6 +103,11 @@ class MemoryServiceStub:
                 request_serializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterResponse.FromString,
                 _registered_method=True)
+        self.RecordFeedback = channel.unary_unary(
+                '/memory_service.v1.MemoryService/RecordFeedback',
+                request_serializer=memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackResponse.FromString,
+                _registered_method=True)
         self.Prewarm = channel.unary_unary(
                 '/memory_service.v1.MemoryService/Prewarm',
                 request_serializer=memory__service_dot_v1_dot_memory__service__pb2.PrewarmRequest.SerializeToString,
@@ -208,6 +213,13 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RecordFeedback(self, request, context):
+        """Says which recalled memories were of use and which were not: the ones fade more slowly, the others sooner.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Prewarm(self, request, context):
         """Loads a user's memories into the cache, e.g. at login.
         """
@@ -282,6 +294,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.RevokeWriter,
                     request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterResponse.SerializeToString,
+            ),
+            'RecordFeedback': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordFeedback,
+                    request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackResponse.SerializeToString,
             ),
             'Prewarm': grpc.unary_unary_rpc_method_handler(
                     servicer.Prewarm,
@@ -644,6 +661,33 @@ class MemoryService:
             '/memory_service.v1.MemoryService/RevokeWriter',
             memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterRequest.SerializeToString,
             memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordFeedback(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/RecordFeedback',
+            memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackResponse.FromString,
             options,
             channel_credentials,
             insecure,

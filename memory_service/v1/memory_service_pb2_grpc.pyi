@@ -63,6 +63,8 @@ class MemoryServiceStub:
     """Accepts or rejects a sensitive memory that waits, or takes that decision back."""
     RevokeWriter: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RevokeWriterRequest, _memory_service_pb2.RevokeWriterResponse]
     """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
+    RecordFeedback: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RecordFeedbackRequest, _memory_service_pb2.RecordFeedbackResponse]
+    """Says which recalled memories were of use and which were not: the ones fade more slowly, the others sooner."""
     Prewarm: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.PrewarmRequest, _memory_service_pb2.PrewarmResponse]
     """Loads a user's memories into the cache, e.g. at login."""
 
@@ -101,6 +103,8 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """Accepts or rejects a sensitive memory that waits, or takes that decision back."""
     RevokeWriter: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RevokeWriterRequest, _memory_service_pb2.RevokeWriterResponse]  # type: ignore[assignment]
     """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
+    RecordFeedback: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RecordFeedbackRequest, _memory_service_pb2.RecordFeedbackResponse]  # type: ignore[assignment]
+    """Says which recalled memories were of use and which were not: the ones fade more slowly, the others sooner."""
     Prewarm: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.PrewarmRequest, _memory_service_pb2.PrewarmResponse]  # type: ignore[assignment]
     """Loads a user's memories into the cache, e.g. at login."""
 
@@ -214,6 +218,14 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.RevokeWriterResponse, _abc.Awaitable[_memory_service_pb2.RevokeWriterResponse]]:
         """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
+
+    @_abc_1.abstractmethod
+    def RecordFeedback(
+        self,
+        request: _memory_service_pb2.RecordFeedbackRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.RecordFeedbackResponse, _abc.Awaitable[_memory_service_pb2.RecordFeedbackResponse]]:
+        """Says which recalled memories were of use and which were not: the ones fade more slowly, the others sooner."""
 
     @_abc_1.abstractmethod
     def Prewarm(

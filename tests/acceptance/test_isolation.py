@@ -58,6 +58,9 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
         user=v.user, items=[api.BatchWriteItem(memory=pb.MemoryInput(text="intruder"))]
     ),
     "Recall": lambda v: api.RecallRequest(user=v.user, query=SECRET, limit=200),
+    "RecordFeedback": lambda v: api.RecordFeedbackRequest(
+        user=v.user, items=[api.MemoryFeedback(memory_id=v.memory_id, outcome=api.RECALL_OUTCOME_REJECTED)]
+    ),
     "Correct": lambda v: api.CorrectRequest(
         user=v.user, memory_id=v.memory_id, memory=pb.MemoryInput(text="intruder"), etag=v.etag
     ),
@@ -98,17 +101,8 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "ListExperiments": lambda v: policy.ListExperimentsRequest(),
     "GetCalibration": lambda v: policy.GetCalibrationRequest(user=v.user),
 }
-WRITER = {
-    "Write",
-    "BatchWrite",
-    "Correct",
-    "Forget",
-    "Rollback",
-    "ResolveConflict",
-    "RevokeWriter",
-    "Sync",
-    "DecideReview",
-}
+WRITER = {"Write", "BatchWrite", "Correct", "Forget", "Rollback", "ResolveConflict", "RevokeWriter", "Sync"}
+WRITER |= {"DecideReview", "RecordFeedback"}
 OF_POLICIES = {method.name for method in METHODS.values() if method.input_type.file.name.endswith("policy.proto")}
 ADMIN = {"CreateKey", "ListKeys", "RevokeKey"} | OF_POLICIES
 NAMES_USER = {name for name, method in METHODS.items() if "user" in method.input_type.fields_by_name}
@@ -118,6 +112,7 @@ SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "Write": None,
     "BatchWrite": None,
     "Recall": None,
+    "RecordFeedback": None,
     "Correct": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "Forget": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "GetMemory": ("NOT_FOUND", "MEMORY_NOT_FOUND"),

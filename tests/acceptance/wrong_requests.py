@@ -22,6 +22,7 @@ from tests.acceptance.wrong import (
     at,
     by_id,
     correct,
+    feedback,
     forget,
     listing,
     recall,
@@ -291,6 +292,13 @@ WRONG_REQUESTS: list[Wrong] = [
         "PAGE_TOKEN_INVALID",
         "page_token",
     ),
+    # Feedback
+    feedback("no feedback", "FIELD_REQUIRED", "items"),
+    feedback("201 memories judged", "FIELD_TOO_LONG", "items", *[(NOBODYS, 1)] * 201),
+    feedback("judged without an outcome", "FIELD_REQUIRED", "items[0].outcome", ("", 0)),
+    feedback("unknown outcome", "FIELD_REQUIRED", "items[1].outcome", (NOBODYS, 1), ("", 77)),
+    feedback("judged by no id", "FIELD_INVALID", "items[0].memory_id", (MARK, 1)),
+    feedback("judged twice", "FIELD_INVALID", "items[1].memory_id", ("", 1), ("", 2)),
     # Ids
     *[by_id(rpc, "", "FIELD_REQUIRED") for rpc in ("GetMemory", "GetHistory", "Rollback")],
     *[by_id(rpc, f"{MARK}-not-a-uuid", "FIELD_INVALID") for rpc in ("GetMemory", "GetHistory", "Rollback")],

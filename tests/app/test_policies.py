@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -26,7 +27,7 @@ from memory_service.app.policies import Policies, StartValues
 from memory_service.app.policy_changes import By, PolicyChanges
 from memory_service.domain.errors import FailedPrecondition, MemoryServiceError, Reason, Unavailable
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
-from memory_service.domain.memory import Assertion, Cardinality, Kind, MergePolicy, Source, Status
+from memory_service.domain.memory import Assertion, Cardinality, Kind, MergePolicy, Source, Status, Tier
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.policy import Measure, PolicyDocument, Variant
 from memory_service.domain.records import MemoryFilter
@@ -184,10 +185,23 @@ async def test_memories_take_the_word_that_took_the_place_of_theirs():
     new = await made.state("尺码", 43)
     assert [item.memory_id for item in new.affected] == [old.memory.id]
     last = (await made.store.journal(ALICE, old.memory.id))[-2]
-    assert (last.actor, last.details) == ("vocabulary", {"predicate": "shoe_size"})
+    assert (last.actor, last.details["predicate"]) == ("vocabulary", "shoe_size")
     # Nothing has the old word any more: the way is free for another use of it.
     uses = await replica.policies.store.uses(ACME, ["size"], limit=10)
     assert uses.memories == 0
+
+
+async def test_what_is_no_longer_true_moves_as_well():
+    made, replica = world()
+    await replica.words.put(ACME, SIZE, BY)
+    for value in (40, 41):
+        await made.state("size", value)
+    await replica.words.remove(ACME, "size", "attribute", BY)
+    assert await MoveWords(made.changes)(ALICE) == 2
+    assert sorted((await heads(made)).values(), key=str) == [
+        ("attribute", 40, Status.SUPERSEDED),
+        ("attribute", 41, Status.ACTIVE),
+    ]
 
 
 async def test_what_two_words_said_alike_becomes_one():
@@ -287,3 +301,23 @@ async def test_upkeep_of_two_workers_moves_each_memory_once():
     moved = await heads(made)
     assert {word for word, _, _ in moved.values()} == {"attribute"}
     assert len(moved) == 30
+
+
+async def test_what_is_sensitive_is_not_promoted_by_being_seen_often():
+    made, _ = world()
+    for number in range(5):
+        for predicate in ("health", "pet"):
+            await made.state(predicate, "x", source=Source.INFERRED, session=f"s{number}")
+    assert (await made.upkeep.run(ALICE, "promotion"))["promotion"] == 1
+    page = await made.store.list(ALICE, MemoryFilter(), limit=9, after=None)
+    tiers = {h.current.assertion.predicate: h.current.tier for h in page.heads if h.current.assertion}
+    assert tiers == {"health": Tier.CANDIDATE, "pet": Tier.LONG_TERM}
+
+
+async def test_upkeep_goes_by_the_tenants_own_numbers():
+    made, replica = world()
+    await replica.numbers.set(ACME, "", {"promotion_sessions": 1, "archive_unused_days": 2}, (), BY)
+    await made.state("pet", "cat", source=Source.INFERRED, session="s1")
+    assert (await made.upkeep.run(ALICE, "promotion"))["promotion"] == 1
+    made.clock.advance(timedelta(days=3))
+    assert sum((await made.upkeep.run(ALICE)).values()) == 1

@@ -170,7 +170,7 @@ def test_every_command_has_help_and_json(shell: Shell) -> None:
     assert names == {
         *("serve", "migrate", "keys", "write", "recall", "correct", "forget", "list", "show", "history"),
         *("rollback", "load", "eval", "doctor", "demo", "version"),
-        *("watch", "conflicts", "resolve", "revoke", "sync", "offline"),
+        *("feedback", "watch", "conflicts", "resolve", "revoke", "sync", "offline"),
         *("vocabulary", "parameters", "experiments", "calibrate", "reviews", "accept", "reject"),
     }
     for name in names - {"keys", "serve", "migrate", "offline", "vocabulary", "parameters"}:

@@ -182,7 +182,7 @@ def test_any_values_within_the_bounds_make_a_policy_and_come_back_equal(values: 
         if name in Parameters.__dataclass_fields__:
             assert getattr(policy.parameters, name) == wanted
         elif name.startswith("tau_seconds."):
-            assert policy.decay.tau_seconds(Kind(name.removeprefix("tau_seconds."))) == wanted
+            assert policy.decay.tau_seconds(Kind(name.removeprefix("tau_seconds."))) == pytest.approx(wanted)
         elif name.startswith("confidence."):
             assert policy.parameters.confidence_by_source[Source(name.removeprefix("confidence."))] == wanted
         elif name.removeprefix("ranking.") in PROFILES["default"].__dataclass_fields__:

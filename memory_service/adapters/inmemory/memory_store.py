@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from itertools import islice
@@ -14,7 +14,16 @@ from weakref import WeakValueDictionary
 from memory_service.adapters.inmemory.owner import OwnerData, prepared
 from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision, TenantId
-from memory_service.domain.memory import CURRENT_STATUSES, Kind, MemoryHead, MemoryVersion, Relation, Status
+from memory_service.domain.memory import (
+    CURRENT_STATUSES,
+    STANDING_STATUSES,
+    Kind,
+    MemoryHead,
+    MemoryVersion,
+    Relation,
+    Status,
+    Tier,
+)
 from memory_service.domain.retrieval.filters import held_at, matches
 from memory_service.domain.reuse import Interval
 from memory_service.domain.vector_clock import Dot, VectorClock
@@ -24,6 +33,7 @@ from memory_service.ports.memory_store import (
     Changeset,
     DeviceRecord,
     Fragment,
+    Idle,
     JournalEntry,
     Link,
     MemoryFilter,
@@ -121,6 +131,33 @@ class InMemoryOwnerChange:
         """Versions made by these revisions, of memories that still have a head."""
         return self._data.versions_at(revisions)
 
+    async def observed(
+        self, *, sessions_min: int, limit: int, except_about: Collection[str] = ()
+    ) -> Sequence[tuple[MemoryHead, int]]:
+        """Standing candidates stated in at least so many distinct sessions, oldest first."""
+        candidates = (
+            head
+            for head in self._standing()
+            if head.current.tier is Tier.CANDIDATE and _about(head) not in except_about
+        )
+        found = ((head, self._data.sessions(head)) for head in candidates)
+        return list(islice((each for each in found if each[1] >= sessions_min), limit))
+
+    async def contested(self, *, unchanged_since: datetime, limit: int) -> Sequence[MemoryHead]:
+        """Contested heads out of the archive that nobody changed since, in order of (recorded_at, id)."""
+        found = [
+            head
+            for head in self._standing()
+            if head.current.status is Status.CONTESTED
+            and head.current.tier is not Tier.ARCHIVE
+            and head.current.recorded_at <= unchanged_since
+        ]
+        return heapq.nsmallest(limit, found, key=lambda head: (head.current.recorded_at, head.id))
+
+    def _standing(self) -> Iterator[MemoryHead]:
+        heads = (memory.head() for memory in self._data.in_order())
+        return (head for head in heads if head.current.status in STANDING_STATUSES)
+
     async def apply(self, changeset: Changeset) -> None:
         """Stage the change. Raises `InternalError` for a second apply or a changeset that cannot be kept."""
         if self.staged is not None:
@@ -186,8 +223,23 @@ class InMemoryMemoryStore:
         after: tuple[datetime, MemoryId] | None = None,
     ) -> Page:
         """One page of the heads that match; `next_after` is None on the last."""
+        return self._page(owner, lambda head: matches(head, where), limit, after)
+
+    async def idle(
+        self, owner: OwnerKey, where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None = None
+    ) -> Page:
+        """One page of the heads that time may have overtaken."""
+        return self._page(owner, where.holds, limit, after)
+
+    def _page(
+        self,
+        owner: OwnerKey,
+        wanted: Callable[[MemoryHead], bool],
+        limit: int,
+        after: tuple[datetime, MemoryId] | None,
+    ) -> Page:
         heads = (memory.head() for memory in self._data(owner).in_order(after))
-        found = list(islice((head for head in heads if matches(head, where)), limit + 1))
+        found = list(islice((head for head in heads if wanted(head)), limit + 1))
         page = found[:limit]
         if len(found) <= limit or not page:
             return Page(page, None)
@@ -271,9 +323,10 @@ class InMemoryMemoryStore:
         predicates: Collection[str] = (),
     ) -> None:
         """Add to access counts and move last access forward, and count how long they lay unused."""
-        data = self._data(owner)
-        for memory_id, (count, at) in accesses.items():
-            data.record_access(memory_id, count, at, predicates)
+        async with self._lock(owner):
+            data = self._data(owner)
+            for memory_id, (count, at) in accesses.items():
+                data.record_access(memory_id, count, at, predicates)
 
     async def intervals(self, owner: OwnerKey) -> Sequence[Interval]:
         """The owner's re-use intervals."""
@@ -332,3 +385,9 @@ def _answers(version: MemoryVersion, valid_at: datetime | None) -> bool:
     if valid_at is None:
         return version.status in CURRENT_STATUSES
     return held_at(version, valid_at)
+
+
+def _about(head: MemoryHead) -> str:
+    """The predicate of a memory, else its topic."""
+    assertion = head.current.assertion
+    return assertion.predicate if assertion else head.current.topic

@@ -185,6 +185,12 @@ class OwnerData:
         memory = self._memories.get(memory_id)
         return [] if memory is None else [own_assertion(version) for version in memory.versions]
 
+    def sessions(self, head: MemoryHead) -> int:
+        """In how many distinct sessions the statements were made that stand behind a memory."""
+        dots = {attestation.dot for attestation in head.current.evidence}
+        versions = self._memories[head.id].versions
+        return len({v.provenance.session for v in versions if v.dot in dots} - {""})
+
     def changed_since(self, revision: Revision) -> Iterator[_Memory]:
         """Memories changed after `revision`, forgotten ones included, by (created_at, id)."""
         changed = [memory for memory in self._memories.values() if memory.changed > revision]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 
@@ -134,6 +134,17 @@ class PostgresOwnerChange:
         """Versions made by these revisions, of memories that still have a head."""
         return [rows.version_of(tuple(r)) for r in await self._session.rows(sql.VERSIONS_AT, list(revisions))]
 
+    async def observed(
+        self, *, sessions_min: int, limit: int, except_about: Collection[str] = ()
+    ) -> Sequence[tuple[MemoryHead, int]]:
+        """Standing candidates stated in at least so many distinct sessions, oldest first."""
+        found = await self._session.rows(sql.OBSERVED_HEADS, sessions_min, limit, list(except_about))
+        return [(rows.head_of(row), row["sessions"]) for row in found]
+
+    async def contested(self, *, unchanged_since: datetime, limit: int) -> Sequence[MemoryHead]:
+        """Contested heads out of the archive that nobody changed since, in order of (recorded_at, id)."""
+        return [rows.head_of(r) for r in await self._session.rows(sql.CONTESTED_HEADS, unchanged_since, limit)]
+
     async def apply(self, changeset: Changeset) -> None:
         """Write the change into the transaction; leaving the context commits it.
 
@@ -195,7 +206,7 @@ def _expect(written: int, named: int) -> None:
 
 
 def _usage_values(usage: Usage | None) -> tuple[object, ...]:
-    """The columns has_usage … last_confirmed_at."""
+    """The columns has_usage … rejected_count."""
     given = usage or _NO_USAGE
     return (
         usage is not None,
@@ -203,6 +214,7 @@ def _usage_values(usage: Usage | None) -> tuple[object, ...]:
         given.adopted_count,
         given.last_access_at,
         given.last_confirmed_at,
+        given.rejected_count,
     )
 
 

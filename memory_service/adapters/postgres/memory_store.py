@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from memory_service.adapters.postgres import rows, sql, sql_policies, sql_writing
 from memory_service.adapters.postgres.changes import PostgresOwnerChange
-from memory_service.adapters.postgres.filters import list_parameters
+from memory_service.adapters.postgres.filters import idle_parameters, list_parameters
 from memory_service.adapters.postgres.gate import OwnerGate
 from memory_service.adapters.postgres.known_states import KnownState, KnownStates
 from memory_service.adapters.postgres.migrate import SchemaState
@@ -28,6 +28,7 @@ from memory_service.ports.memory_store import (
     Changed,
     ChangeRecord,
     Fragment,
+    Idle,
     JournalEntry,
     Link,
     MemoryFilter,
@@ -100,9 +101,17 @@ class PostgresMemoryStore:
         after: tuple[datetime, MemoryId] | None = None,
     ) -> Page:
         """One page of the heads that match; `next_after` is None on the last."""
-        parameters = list_parameters(where, limit=limit + 1, after=after)
+        return await self._page(owner, sql.LIST_HEADS, list_parameters(where, limit=limit + 1, after=after), limit)
+
+    async def idle(
+        self, owner: OwnerKey, where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None = None
+    ) -> Page:
+        """One page of the heads that time may have overtaken."""
+        return await self._page(owner, sql.IDLE_HEADS, idle_parameters(where, limit=limit + 1, after=after), limit)
+
+    async def _page(self, owner: OwnerKey, statement: str, parameters: Sequence[object], limit: int) -> Page:
         async with self._database.reading(owner.id) as session:
-            found = await session.rows(sql.LIST_HEADS, *parameters)
+            found = await session.rows(statement, *parameters)
         heads = await _converted(found[:limit], rows.head_of)
         if len(found) <= limit or not heads:
             return Page(heads, None)

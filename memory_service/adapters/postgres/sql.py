@@ -102,6 +102,39 @@ LIST_HEADS = statement(
     {_OLDEST_FIRST} LIMIT $4""",
 )
 
+IDLE_HEADS = statement(
+    "idle_heads",
+    f"""SELECT {_HEAD} FROM memories m
+    JOIN unnest($5::text[], $6::timestamptz[]) AS k(kind, since) ON k.kind = m.kind
+    LEFT JOIN unnest($7::text[], $8::timestamptz[]) AS p(predicate, since) ON p.predicate = m.predicate
+    WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid)
+      AND ({_CURRENT} AND m.tier <> 'archive' OR m.status = 'yielded' AND m.tier = 'candidate') AND NOT m.pinned
+      AND (m.predicate IS NULL OR m.predicate <> ALL ($9::text[]))
+      AND (greatest(m.last_access_at, m.last_confirmed_at, m.recorded_at) <= coalesce(p.since, k.since)
+           OR m.access_count = 0 AND m.confidence < $11
+              AND greatest(m.last_access_at, m.last_confirmed_at, m.recorded_at) <= $10
+           OR m.expires_at <= $12 OR m.rejected_count > m.adopted_count)
+    {_OLDEST_FIRST} LIMIT $4""",
+)
+OBSERVED_HEADS = statement(
+    "observed_heads",
+    f"""SELECT {_HEAD}, s.sessions FROM memories m
+    CROSS JOIN LATERAL (
+        SELECT count(DISTINCT v.session) AS sessions FROM memory_versions v
+        WHERE v.owner = $1 AND v.memory_id = m.memory_id AND v.session <> ''
+          AND EXISTS (SELECT FROM json_array_elements(m.evidence) e
+                      WHERE e ->> 0 = v.dot_device AND (e ->> 1)::int8 = v.dot_counter)) s
+    WHERE m.owner = $1 AND m.tier = 'candidate' AND {_STANDING} AND s.sessions >= $2
+      AND coalesce(m.predicate, m.topic) <> ALL ($4::text[])
+    {_OLDEST_FIRST} LIMIT $3""",
+)
+CONTESTED_HEADS = statement(
+    "contested_heads",
+    f"""SELECT {_HEAD} FROM memories m
+    WHERE m.owner = $1 AND m.status = 'contested' AND m.tier <> 'archive' AND m.recorded_at <= $2
+    ORDER BY m.recorded_at, m.memory_id LIMIT $3""",
+)
+
 VERSIONS = statement(
     "versions",
     f"SELECT {_VERSION} FROM memory_versions v WHERE v.owner = $1 AND v.memory_id = $2 ORDER BY v.version",

@@ -21,6 +21,7 @@ WRITTEN_COLUMNS = (
     ("adopted_count", "int8"),
     ("last_access_at", "timestamptz"),
     ("last_confirmed_at", "timestamptz"),
+    ("rejected_count", "int8"),
 )
 FRAGMENT_COLUMNS = (
     ("memory_id", "uuid"),
@@ -90,6 +91,7 @@ USAGE_WRITTEN_COLUMNS = (
     ("adopted_count", "int8"),
     ("last_access_at", "timestamptz"),
     ("last_confirmed_at", "timestamptz"),
+    ("rejected_count", "int8"),
 )
 
 

@@ -39,6 +39,8 @@ COUNTERS = (
     Metric("access_flush_failures_total", "Failed attempts to write use counts down, by reason.", ("reason",)),
     Metric("embed_deferred_total", "Fragments stored without a vector because the model was away."),
     Metric("embed_backfilled_total", "Fragments given their vector later."),
+    Metric("feedback_total", "Recalled memories that were of use or not, as callers said.", ("outcome",)),
+    Metric("extracted_refused_total", "Extracted assertions refused for too little confidence."),
     Metric("upkeep_changes_total", "Memories changed by the service itself, by step of upkeep.", ("step",)),
     Metric("policy_refresh_failures_total", "Failed looks for changed vocabularies and parameters.", ("reason",)),
     Metric("variant_events_total", "What happened, by side of an experiment.", ("variant", "event")),
