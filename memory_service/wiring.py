@@ -10,6 +10,10 @@ from importlib.metadata import version as package_version
 
 import grpc
 
+from memory_service.adapters.embedders.factory import build_embedder
+from memory_service.adapters.embedders.openai import OpenAISettings
+from memory_service.adapters.inmemory.backend import InMemoryBackend
+from memory_service.adapters.inmemory.shared_cache import InMemorySharedCache
 from memory_service.adapters.postgres.backend import PostgresBackend
 from memory_service.adapters.prometheus.telemetry import PrometheusTelemetry
 from memory_service.adapters.redis.settings import RedisSettings
@@ -45,7 +49,7 @@ from memory_service.app.tokens import Tokens
 from memory_service.app.upkeep import Upkeep
 from memory_service.app.watch import Watch
 from memory_service.app.write import Write
-from memory_service.config import Settings
+from memory_service.config import EmbedderName, Settings
 from memory_service.domain.errors import MemoryServiceError
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
@@ -76,12 +80,13 @@ class Application:
     admin: AdminServicer
     syncing: SyncServicer
     feed: ChangeFeed
-    backend: PostgresBackend
-    cache: RedisSharedCache
+    backend: PostgresBackend | InMemoryBackend
+    cache: RedisSharedCache | InMemorySharedCache
     l1: L1Snapshots
     l2: L2Snapshots
     accesses: AccessRecorder
     outcomes: Outcomes
+    changes: Changes
     upkeep: Upkeep
     jobs: tuple[Periodic, ...]
 
@@ -118,20 +123,38 @@ class Application:
         await self.cache.close()
 
 
+def make_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name; see `build_embedder` for the errors."""
+    openai = None
+    if settings.embedder is EmbedderName.OPENAI:
+        openai = OpenAISettings(
+            base_url=settings.openai_base_url,
+            api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "",
+            model=settings.openai_embedding_model,
+            dimension=settings.openai_embedding_dimension,
+        )
+    return build_embedder(
+        settings.embedder.value,
+        cache_dir=settings.data_dir / "models",
+        openai=openai,
+        threads=settings.embedder_threads,
+    )
+
+
 async def build_application(
     settings: Settings,
-    backend: PostgresBackend,
+    backend: PostgresBackend | InMemoryBackend,
     redis_url: str,
     embedder: Embedder,
     telemetry: PrometheusTelemetry,
     clock: Clock,
     ids: Ids,
 ) -> Application:
-    """Wire the application over connected backends."""
+    """Wire the application over connected backends; without a `redis_url`, with a cache in this process."""
     embedder = TimedEmbedder(embedder, clock, telemetry)
     model = embedder.model
     store = backend.memories
-    cache = RedisSharedCache(RedisSettings(url=redis_url), clock)
+    cache = RedisSharedCache(RedisSettings(url=redis_url), clock) if redis_url else InMemorySharedCache(clock)
     l2 = L2Snapshots(StoreSnapshots(store, model, clock, telemetry), store, cache, model, clock, telemetry)
     feed = ChangeFeed()
     l1 = L1Snapshots(
@@ -197,7 +220,7 @@ async def build_application(
     )
     cases = UseCases(
         changes=calls,
-        reading=Reading(store, l1, tokens),
+        reading=Reading(store, l1, tokens, clock),
         recall=recall,
         feedback=RecordFeedback(changes, accesses),
         tokens=tokens,
@@ -222,6 +245,7 @@ async def build_application(
         l1=l1,
         l2=l2,
         accesses=accesses,
+        changes=changes,
         outcomes=outcomes,
         upkeep=Upkeep(
             (MoveWords(changes), *Decay.both(changes), Promotion(changes), Rejudge(changes), Cap(changes)), telemetry
@@ -237,10 +261,14 @@ async def build_application(
 
 
 def _set_gauges(
-    backend: PostgresBackend, accesses: AccessRecorder, drops: CacheDrops, telemetry: PrometheusTelemetry
+    backend: PostgresBackend | InMemoryBackend,
+    accesses: AccessRecorder,
+    drops: CacheDrops,
+    telemetry: PrometheusTelemetry,
 ) -> None:
-    stats = backend.pool_stats()
-    telemetry.gauge("db_pool_size", stats.size)
-    telemetry.gauge("db_pool_in_use", stats.size - stats.idle)
+    if isinstance(backend, PostgresBackend):
+        stats = backend.pool_stats()
+        telemetry.gauge("db_pool_size", stats.size)
+        telemetry.gauge("db_pool_in_use", stats.size - stats.idle)
     telemetry.gauge("queue_depth", accesses.waiting, queue="accesses")
     telemetry.gauge("queue_depth", drops.waiting, queue="cache_drops")

@@ -70,9 +70,9 @@ class Decay:
 class Cap:
     """Archives the weakest cards of an owner who has more than `cards_max` (C11).
 
-    Cards are preferences, profile, constraints and procedures, stated or observed. Turns of a conversation as they
-    were said are none (see `retention.is_card`), nor are facts and events, so that an import of a long conversation
-    stays whole. What is pinned or never fades counts, and stays.
+    Cards are preferences, profile, constraints and procedures, stated or observed. Sentences of a conversation as
+    they were said are none (see `retention.is_card`), nor are facts and events, so that an import of a long
+    conversation stays whole. What is pinned or never fades counts, and stays.
     """
 
     changes: Changes

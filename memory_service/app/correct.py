@@ -120,7 +120,9 @@ class Correct:
         key = slot_key(command.slot, self.changes.vocabulary_of(owner))
         where = MemoryFilter(slots=frozenset({key}), statuses=CURRENT_STATUSES)
         page = await store.list(owner, where, limit=limits.PAGE_SIZE_MAX)
-        return pick(page.heads)
+        now = self.changes.clock.now()
+        # What ended, or only begins later, is meant when nothing of the slot holds now.
+        return pick([head for head in page.heads if head.current.window.holds(now)] or page.heads)
 
     async def _commit(
         self,
@@ -148,6 +150,7 @@ class Correct:
                 workspace.adopt([head])
             if draft is not None:
                 await workspace.load([draft.slot], [draft.claim])
+                await workspace.load_past([draft.slot] if draft.reaches_back or command.changed_at else [])
             by = await self.changes.author(workspace, meta)
             if draft is None:
                 result = await self._missing(workspace, command, by)

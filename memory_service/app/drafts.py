@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import Assertion, Cardinality, Kind, MergePolicy, Source, Visibility
 from memory_service.domain.policy import OwnerPolicy
 from memory_service.domain.records import Fragment
+from memory_service.domain.retrieval.rows import CONVERSATION
 from memory_service.domain.slots import (
     audience,
     canonical_subject,
@@ -32,6 +34,7 @@ from memory_service.domain.slots import (
     slot_of_topic,
 )
 from memory_service.domain.text import Classification, analyse, classify, find_times, language_of
+from memory_service.domain.text.holding import held_window
 from memory_service.ports.embedder import Embedder
 from memory_service.ports.telemetry import Telemetry
 
@@ -48,6 +51,8 @@ class Draft:
 
     Attributes:
         structured: whether it has an assertion; then its slot's cardinality and merge policy rule.
+        mapped: whether its predicate is outside the vocabulary and goes by general rules, so that nothing tells how
+            many values its slot has (P3).
         topic_given: whether the writer named the topic, so that its slot may be compared by similarity (E10).
         pieces: fragment texts; `terms` their lexical terms; `vectors` their unit vectors of shape
             (len(pieces), dimension), None while the model is away.
@@ -82,11 +87,18 @@ class Draft:
     model_id: str = ""
     vectors: NDArray[np.float32] | None = None
     field: str = "memory"
+    mapped: bool = False
 
     @property
     def structured(self) -> bool:
         """Whether it has an assertion."""
         return self.assertion is not None
+
+    @property
+    def reaches_back(self) -> bool:
+        """Whether it may speak of a time before the values known now: it names a bound, or when it was said."""
+        bounded = (self.valid_from, self.valid_to, self.statement.said_at) != (None, None, None)
+        return self.structured and self.cardinality is Cardinality.ONE and bounded
 
     @property
     def temporary(self) -> bool:
@@ -173,14 +185,17 @@ class Drafting:
         zone = time_zone(statement.time_zone, f"{field}.time_zone")
         valid_from, valid_to, expires_at = statement.valid_from, statement.valid_to, statement.expires_at
         if assertion is not None and kind is not None:
-            # Structure says it all: nothing has to be guessed from the wording.
+            # Structure says what; only since when and until when is left to the wording.
             topic = statement.topic or assertion.predicate
+            if valid_from is None and valid_to is None and statement.text:
+                held = held_window(text, find_times(text, said_at, zone), said_at)
+                valid_from, valid_to = held.start, held.end
         else:
             reading = classify(text, said_at, zone)
             topic = statement.topic or reading.topic
             slot, claim = slot_of_topic(topic, who), claim_of_text(text, who)
             kind = kind or Kind(reading.kind.value)
-            valid_from, valid_to, expires_at = self._window(statement, kind, text, said_at, reading)
+            valid_from, valid_to, expires_at = self._window(statement, kind, said_at, zone, reading)
         source = statement.source or Source.EXPLICIT
         self._check_worth(statement, source, field)
         pieces = tuple(fragment(text))
@@ -209,6 +224,7 @@ class Drafting:
             pieces=pieces,
             terms=tuple(tuple(analyse(piece)) for piece in pieces),
             field=field,
+            mapped=assertion is not None and self.policy.vocabulary.find(assertion.predicate) is None,
         )
 
     def _check_worth(self, statement: Statement, source: Source, field: str) -> None:
@@ -229,20 +245,25 @@ class Drafting:
         )
 
     def _window(
-        self, statement: Statement, kind: Kind, text: str, said_at: datetime, reading: Classification
+        self, statement: Statement, kind: Kind, said_at: datetime, zone: ZoneInfo, reading: Classification
     ) -> tuple[datetime | None, datetime | None, datetime | None]:
         """When it holds and when to stop recalling it (E17): the writer's word first, else the wording's.
 
-        Only a wish for the moment stops being recalled by its wording alone; what will happen at a time stays
-        findable and carries that time as the interval in which it holds.
+        What is for the moment (a wish, an exception, a state that ends) is recalled only until it is over. What takes
+        place at a time stays findable, and is told as past once the interval in which it holds is over. A turn of a
+        conversation is a record of what was said, and its wording ends nothing.
         """
         valid_from, valid_to, expires_at = statement.valid_from, statement.valid_to, statement.expires_at
+        if valid_from is None and valid_to is None:
+            valid_from, valid_to = reading.window.start, reading.window.end
         if reading.standing:
             return valid_from, valid_to, expires_at
-        if kind is Kind.TEMPORARY_PREFERENCE and expires_at is None:
-            expires_at = said_at + (reading.expires_after_hint or TEMPORARY_LIFE)
+        recorded = statement.process == CONVERSATION
+        if kind is Kind.TEMPORARY_PREFERENCE or (reading.passing and not recorded and kind in TEMPORARY_KINDS):
+            if expires_at is None:
+                expires_at = valid_to or said_at + (reading.expires_after_hint or TEMPORARY_LIFE)
         elif kind is Kind.EVENT and valid_from is None and valid_to is None:
-            spans = find_times(text, said_at, time_zone(statement.time_zone, "time_zone"))
+            spans = find_times(statement.text, said_at, zone)
             if spans:
                 valid_from, valid_to = min(span.start for span in spans), max(span.end for span in spans)
         return valid_from, valid_to, expires_at

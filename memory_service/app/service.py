@@ -9,6 +9,7 @@ from memory_service.app.admission import Admission
 from memory_service.app.causality import context_after, next_dot, seen_by
 from memory_service.app.commands import ChangeMeta, ChangeResult, Statement
 from memory_service.app.drafts import Drafting
+from memory_service.app.kinship import NO_KIN, Kin, Kinship
 from memory_service.app.policies import STARTING_POLICIES, OwnerPolicies
 from memory_service.app.settling import Settling
 from memory_service.app.workspace import Authorship, Workspace
@@ -73,11 +74,17 @@ class Changes:
         """What settles slots in a workspace."""
         return Settling(workspace, self.ids, self.vocabulary_of(workspace.owner))
 
-    def admission(self, workspace: Workspace, similar: frozenset[MemoryId] = frozenset()) -> Admission:
+    def admission(
+        self, workspace: Workspace, similar: frozenset[MemoryId] = frozenset(), kin: Kin = NO_KIN
+    ) -> Admission:
         """What admits statements into a workspace."""
         policy = self.policies.of(workspace.owner)
         settling = self.settling(workspace)
-        return Admission(workspace, self.ids, policy.parameters, settling, policy.decay, similar)
+        return Admission(workspace, self.ids, policy.parameters, settling, policy.decay, similar, kin)
+
+    def kinship(self) -> Kinship:
+        """What finds the memories that a plain statement speaks of."""
+        return Kinship(self.snapshots, self.drafting.embedder.model, self.clock)
 
     async def apply(self, workspace: Workspace, *authors: Authorship) -> None:
         """Hand everything staged to the store, with devices folded away when there are too many (F7)."""

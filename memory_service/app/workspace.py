@@ -15,6 +15,7 @@ from memory_service.app.drafts import Draft
 from memory_service.domain import lifecycle
 from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.evidence import RETIRED, Knowledge, Retirement
+from memory_service.domain.fingerprint import fingerprint, pack, restates, unpack
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import (
     STANDING_STATUSES,
@@ -33,6 +34,7 @@ from memory_service.domain.records import (
     JournalEntry,
     JournalEvent,
     Link,
+    MemoryFilter,
     OwnerState,
     StoredOutcome,
     Tombstone,
@@ -42,6 +44,11 @@ from memory_service.domain.slots import tombstone_digest
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.clock import Ids
 from memory_service.ports.memory_store import OwnerChange
+
+_WORDINGS_MAX = 2_000
+"""Newest forgotten wordings that an inferred statement is compared with."""
+PAST_VALUES_MAX = 1_000
+"""Replaced values of a slot that a statement about the past may limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,8 @@ class Workspace:
     _moves: dict[tuple[MemoryId, int], _Move] = field(default_factory=dict)
     _retired_now: dict[DeviceId, Retirement] = field(default_factory=dict)
     retired: dict[DeviceId, Retirement] = field(default_factory=dict)
+    _unsaid: dict[tuple[MemoryId, str], None] = field(default_factory=dict)
+    _wordings: list[Mapping[int, int]] | None = None
 
     @classmethod
     def of(cls, change: OwnerChange, ids: Ids, owner: OwnerKey) -> Workspace:
@@ -181,11 +190,37 @@ class Workspace:
                 self.tombstones.setdefault(stone.digest, []).append(stone)
         return [i for i in missing if not self.origin_stones([i])]
 
+    async def load_wordings(self) -> None:
+        """Fetch the fingerprints of what was forgotten."""
+        if self._wordings is None:
+            stones = await self.change.forgotten_wordings(limit=_WORDINGS_MAX) if self.state.revision else ()
+            self._wordings = [unpack(stone.digest) for stone in stones]
+
+    def was_forgotten(self, text: str) -> bool:
+        """Whether a text restates, in whatever words, what was forgotten; fingerprints have been loaded."""
+        if not self._wordings:
+            return False
+        stated = fingerprint(text, self.state.salt)
+        return any(restates(stated, forgotten) for forgotten in self._wordings)
+
     def adopt(self, heads: Iterable[MemoryHead]) -> None:
         """Take heads that were read, unless a newer version of them is staged here."""
         for head in heads:
-            if head.id not in self.heads and head.id not in self._forgotten:
-                self._place(head)
+            if head.id not in self._forgotten:
+                # One that is here already may have been read for its slot, and now be looked for by its claim.
+                self._place(self.heads.get(head.id, head))
+
+    async def load_past(self, slots: Iterable[str]) -> None:
+        """Fetch the values of these (loaded) slots that were replaced, at most `PAST_VALUES_MAX` of them."""
+        wanted = frozenset(slot for slot in slots if slot)
+        if wanted and self.state.revision:
+            where = MemoryFilter(slots=wanted, statuses=frozenset({Status.SUPERSEDED}))
+            self.adopt(await self.change.select(where, limit=PAST_VALUES_MAX))
+
+    def past_of(self, slot: str) -> list[MemoryHead]:
+        """Superseded heads of a slot, as far as they were loaded or replaced in this change."""
+        heads = [self.heads[i] for i in self._by_slot.get(slot, ()) if i in self.heads]
+        return [h for h in heads if h.current.slot == slot and h.current.status is Status.SUPERSEDED]
 
     def in_slot(self, slot: str) -> list[MemoryHead]:
         """Current heads of a loaded slot."""
@@ -320,9 +355,26 @@ class Workspace:
         self._new_tombstones.append(stone)
         self.tombstones.setdefault(stone.digest, []).append(stone)
 
+    def unsay(self, memory_id: MemoryId, text: str) -> None:
+        """Stage that a memory is no longer searched by a text that another one said."""
+        self._unsaid[memory_id, text] = None
+
+    def stop_wording(self, text: str, by: Authorship) -> None:
+        """Stage that what restates `text`, and is merely inferred, does not come back (B3)."""
+        buckets = fingerprint(text, self.state.salt)
+        if buckets:
+            self.tombstone_of_digest(TombstoneScope.WORDING, pack(buckets), by)
+            if self._wordings is not None:
+                self._wordings.append(buckets)
+
     def link(self, from_id: MemoryId, relation: Relation, to_id: MemoryId) -> None:
         """Stage a link, once."""
         self._links[Link(from_id, relation, to_id)] = None
+
+    def staged_links(self, ids: Sequence[MemoryId], relation: Relation) -> list[Link]:
+        """Links of this relation staged from or to any of `ids`."""
+        wanted = set(ids)
+        return [k for k in self._links if k.relation is relation and (k.from_id in wanted or k.to_id in wanted)]
 
     def note(
         self,
@@ -399,6 +451,14 @@ class Workspace:
         """Fragments staged in this commit for one text of a memory."""
         return [f for f in self._fragments if f.memory_id == memory_id and f.content_version == content_version]
 
+    def staged_ids(self) -> list[MemoryId]:
+        """Memories that have a version staged in this commit, each once, in order."""
+        return list(dict.fromkeys(version.id for version in self._versions if version.id in self.heads))
+
+    def reword(self, fragments: Sequence[Fragment]) -> None:
+        """Stage another wording of what a memory says, to be searched by as well (F5)."""
+        self._fragments.extend(fragments)
+
     @property
     def dirty(self) -> bool:
         """Whether anything was accepted."""
@@ -423,6 +483,7 @@ class Workspace:
             journal=tuple(self._journal),
             tombstones=tuple(self._new_tombstones),
             forgotten=tuple(self._forgotten),
+            unsaid=tuple((i, text) for i, text in self._unsaid if i not in self._forgotten),
             outcomes=tuple(self._outcomes),
             changes=tuple(self._changes),
             retired=dict(self._retired_now),

@@ -9,8 +9,10 @@ import numpy as np
 
 from memory_service.app.admission import EXPLICIT
 from memory_service.app.commands import BatchItem, ChangeMeta, ChangeResult, Statement
+from memory_service.app.disputes import left_alone
 from memory_service.app.drafts import Draft
 from memory_service.app.group_commit import GroupCommit
+from memory_service.app.kinship import NO_KIN, Kin, Nearby, settled_in, takes_part
 from memory_service.app.replay import replayed, stored_outcome
 from memory_service.app.review import was_rejected
 from memory_service.app.service import Changes, for_writer, statement_payload
@@ -20,11 +22,13 @@ from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
 from memory_service.domain.errors import DeadlineExceeded, InternalError, MemoryServiceError, Unavailable
 from memory_service.domain.ids import MemoryId, OwnerKey
+from memory_service.domain.memory import STANDING_STATUSES, Source, Status
 from memory_service.domain.records import Fragment
 from memory_service.domain.slots import payload_digest
 from memory_service.domain.vector_clock import VectorClock
 
 _OPERATION = "write"
+_REJECTED = "a person rejected it in review"
 _COMPARED_MAX = 16
 """Newest memories of a topic whose vectors a new statement is compared with."""
 
@@ -107,18 +111,22 @@ class Write:
         accepted = [draft for draft in drafts if isinstance(draft, Draft)]
         if not accepted:
             return [draft for draft in drafts if isinstance(draft, MemoryServiceError)]
+        pairs = zip(drafts, metas, strict=True)
+        compared = [d if isinstance(d, Draft) and takes_part(d, meta) else None for d, meta in pairs]
+        nearby = await self.changes.kinship().nearby(owner, compared)
         results: list[ChangeResult | MemoryServiceError] = []
         async with self.changes.store.change(owner) as change:
             workspace = Workspace.of(change, self.changes.ids, owner)
             authors: list[Authorship] = []
             keys = [(d.slot, d.claim) for d in accepted] + [key for d in accepted for key in d.former]
             await workspace.load([slot for slot, _ in keys], [claim for _, claim in keys])
-            for draft, meta in zip(drafts, metas, strict=True):
+            await workspace.load_past(d.slot for d in accepted if d.reaches_back)
+            for draft, meta, near in zip(drafts, metas, nearby, strict=True):
                 if isinstance(draft, MemoryServiceError):
                     results.append(draft)
                     continue
                 try:
-                    results.append(await self._admit(workspace, draft, meta, authors))
+                    results.append(await self._admit(workspace, draft, meta, near, authors))
                 except (Unavailable, DeadlineExceeded, InternalError):
                     raise  # the store or a rule failed: nothing is decided about this item or any other
                 except MemoryServiceError as error:
@@ -133,7 +141,7 @@ class Write:
         return results
 
     async def _admit(
-        self, workspace: Workspace, draft: Draft, meta: ChangeMeta, authors: list[Authorship]
+        self, workspace: Workspace, draft: Draft, meta: ChangeMeta, near: Nearby, authors: list[Authorship]
     ) -> ChangeResult:
         digest = payload_digest(workspace.state.salt, _OPERATION, statement_payload(draft.statement))
         known = await stored_outcome(workspace, _OPERATION, meta, digest)
@@ -143,12 +151,18 @@ class Write:
         if unknown:
             raise not_found(unknown[0], f"{draft.field}.derived_from")
         by = await self.changes.author(workspace, meta)
+        if draft.source in (Source.INFERRED, Source.DERIVED):
+            await workspace.load_wordings()
         similar = await self._similar(workspace, draft)
-        admission = self.changes.admission(workspace, similar)
         if await self._rejected(workspace, draft):
-            result = admission.suppress(by, _OPERATION, "a person rejected it in review")
+            result = self.changes.admission(workspace, similar).suppress(by, _OPERATION, _REJECTED)
         else:
-            result = admission.admit(draft, by)
+            kin = NO_KIN
+            if takes_part(draft, meta):
+                kin = await self.changes.kinship().kin(workspace, draft, near)
+                draft = settled_in(draft, kin)
+            result = self.changes.admission(workspace, similar, kin).admit(draft, by)
+            await self._release(workspace, kin, by)
         workspace.answer(_OPERATION, by, digest, result)
         authors.append(by)
         return for_writer(result, meta)
@@ -159,6 +173,12 @@ class Write:
             return False
         heads = await workspace.change.heads_of_claims([draft.claim], standing_only=False)
         return any(was_rejected(head) for head in heads)
+
+    async def _release(self, workspace: Workspace, kin: Kin, by: Authorship) -> None:
+        """Stage that what only a value now replaced contradicted stands undisputed again (E5)."""
+        contested = [i for i, (head, _) in kin.rivals.items() if head.current.status is Status.CONTESTED]
+        gone = [i for i in contested if workspace.heads[i].current.status not in STANDING_STATUSES]
+        self.changes.settling(workspace).release(await left_alone(workspace, gone), by)
 
     async def _similar(self, workspace: Workspace, draft: Draft) -> frozenset[MemoryId]:
         """Memories of the topic the writer named that say almost the same, by the model's own measure (E10)."""

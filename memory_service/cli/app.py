@@ -9,6 +9,8 @@ from memory_service.cli import (
     devices,
     doctor,
     evaluate,
+    evaluate_evolution,
+    evaluate_pairs,
     keys,
     load,
     memories,
@@ -16,6 +18,7 @@ from memory_service.cli import (
     policies,
     reviews,
     service,
+    simulate,
 )
 
 app = typer.Typer(
@@ -55,6 +58,9 @@ app.command("sync")(offline.sync)
 app.add_typer(offline.app, name="offline")
 app.command("load")(load.load)
 app.command("eval")(evaluate.evaluate_command)
+app.command("eval-evolution")(evaluate_evolution.eval_evolution)
+app.command("eval-pairs")(evaluate_pairs.eval_pairs)
+app.command("simulate")(simulate.simulate_command)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("version")(service.version)

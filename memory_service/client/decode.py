@@ -48,6 +48,7 @@ kind_word = words(pb.Kind, "KIND", t.Kind)
 _source = words(pb.Source, "SOURCE", t.Source)
 _tier = words(pb.Tier, "TIER", t.Tier)
 _status = words(pb.Status, "STATUS", t.Status)
+_standing = words(pb.Standing, "STANDING", t.Standing)
 _visibility = words(pb.Visibility, "VISIBILITY", t.Visibility)
 _relation = words(pb.Relation, "RELATION", t.Relation)
 _effect = words(api.Effect, "EFFECT", t.Effect)
@@ -123,6 +124,8 @@ def memory(value: pb.Memory) -> t.Memory:
         language=value.language,
         reason=value.reason,
         redacted=value.redacted,
+        standing=_standing(value.standing),
+        superseded_by=value.superseded_by,
     )
 
 
@@ -222,6 +225,8 @@ def recall_result(value: api.RecallResponse) -> t.RecallResult:
         ),
         degraded=value.degraded,
         candidates=value.candidates,
+        as_of_valid=timestamp(value.as_of_valid) if value.HasField("as_of_valid") else None,
+        as_of_words=value.as_of_words,
     )
 
 

@@ -77,6 +77,8 @@ def _tiers(event: JournalEvent, before: Iterable[Tier], after: Iterable[Tier], *
 _E = JournalEvent
 TRANSITIONS: Final[frozenset[Transition]] = frozenset(
     {(_E.CREATED, None, state) for state in _states(_KEPT, _STANDING)}
+    # A stretch of time cut out of what another memory said (P10): it stands where that one stood.
+    | {(_E.CREATED, None, state) for state in _states(Tier, _STANDING | {Status.SUPERSEDED})}
     # Said again: counts for it. Among other values of its slot it may come to speak, or to be disputed.
     | _moves(_E.SUPPORTED, _STANDING, _STANDING)
     # Said outright while it was observed, or seen in enough conversations.
@@ -85,6 +87,9 @@ TRANSITIONS: Final[frozenset[Transition]] = frozenset(
     | _moves(_E.CORRECTED, _STANDING, _STANDING, settles=True)
     # Its predicate is called otherwise now, whatever its state.
     | _moves(_E.CORRECTED, Status, Status, same_status=True)
+    # What is told later of the past limits what was replaced since.
+    | _moves(_E.CORRECTED, {Status.SUPERSEDED}, {Status.SUPERSEDED})
+    | _moves(_E.SUPERSEDED, {Status.SUPERSEDED}, {Status.SUPERSEDED})
     | _moves(_E.CONTESTED, _STANDING, _CONTESTED)
     | _moves(_E.YIELDED, _STANDING, _YIELDED)
     # A dispute ended, by a person, by the time limit or since no other value stands.

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import MemoryId, Revision
+from memory_service.domain.intervals import Window
 from memory_service.domain.vector_clock import Dot, VectorClock
 
 NO_EVIDENCE = Evidence()
@@ -190,6 +191,11 @@ class MemoryVersion:
     redacted: bool = False
     evidence: Evidence = NO_EVIDENCE
     disputed: bool = False
+
+    @property
+    def window(self) -> Window:
+        """When the claim held in the world."""
+        return Window(self.valid_from, self.valid_to)
 
     @property
     def merged(self) -> bool:

@@ -9,7 +9,7 @@ from math import log2
 from typing import Final
 
 from memory_service.domain.decay import NEVER, DecayPolicy, last_touch, until_strength
-from memory_service.domain.memory import CURRENT_STATUSES, Kind, MemoryHead, Status, Tier
+from memory_service.domain.memory import CURRENT_STATUSES, Kind, MemoryHead, Source, Status, Tier
 from memory_service.domain.retrieval.rows import CONVERSATION
 
 SHORT_KINDS: Final = frozenset({Kind.CONTEXT, Kind.TASK, Kind.TEMPORARY_PREFERENCE, Kind.EVENT})
@@ -153,9 +153,14 @@ class Retention:
 
 
 def is_card(head: MemoryHead) -> bool:
-    """Whether a memory is a semantic card (C1): of such a kind, and no turn of a conversation as it was said."""
-    version = head.current
-    return version.kind in CARD_KINDS and version.provenance.process != CONVERSATION
+    """Whether a memory is a semantic card (C1): of such a kind, and not a sentence as it was said in a conversation.
+
+    Such a sentence names its session, has no structure, and is told by nobody but the user; or its writer says that
+    it is a turn. Many turns read as preferences or the like, and none of them is a card.
+    """
+    version, origin = head.current, head.current.provenance
+    said = version.assertion is None and version.source is Source.EXPLICIT and bool(origin.session)
+    return version.kind in CARD_KINDS and origin.process != CONVERSATION and not said
 
 
 def _in_use(head: MemoryHead) -> bool:

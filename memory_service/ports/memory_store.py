@@ -137,6 +137,10 @@ class OwnerChange(Protocol):
         """Tombstones with one of these digests."""
         ...
 
+    async def forgotten_wordings(self, *, limit: int) -> Sequence[Tombstone]:
+        """Tombstones of scope WORDING, newest first, at most `limit`."""
+        ...
+
     async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
         """Fragments stored for one text of a memory, in order."""
         ...
@@ -218,8 +222,23 @@ class MemoryStore(Protocol):
         *,
         limit: int,
         after: tuple[datetime, MemoryId] | None = None,
+        recorded_at: datetime | None = None,
     ) -> Page:
-        """Heads that match, in (created_at, id) order, at most `limit`, strictly after `after`."""
+        """Heads that match, in (created_at, id) order, at most `limit`, strictly after `after`.
+
+        With `recorded_at` each memory is taken, matched and returned as the newest version recorded no later; those
+        that had none then are left out, and so are forgotten ones.
+        """
+        ...
+
+    async def successors(
+        self, owner: OwnerKey, ids: Sequence[MemoryId], recorded_at: datetime | None = None
+    ) -> Mapping[MemoryId, MemoryId]:
+        """Which memory took the place of each of these; those that nothing replaced are left out.
+
+        Of several the one created last (then the greatest id) counts, of those created no later than `recorded_at`
+        and not retracted since.
+        """
         ...
 
     async def idle(

@@ -15,7 +15,7 @@ from memory_service.app.commands import (
 from memory_service.app.experiments import Outcomes
 from memory_service.app.feedback import Outcome, RecordFeedback
 from memory_service.app.policies import OwnerPolicies
-from memory_service.app.reading import Reading, parse_memory_id
+from memory_service.app.reading import AsOf, Reading, parse_memory_id
 from memory_service.app.recall import Recall, RecallRequest, RecallResponse
 from memory_service.app.review import Cause, Reviews
 from memory_service.app.tokens import Tokens
@@ -33,12 +33,13 @@ from memory_service.transport.convert import (
     head_out,
     link_out,
     recalled_out,
+    shown_out,
     stage_out,
     statement_in,
     version_out,
 )
 from memory_service.transport.identity import CALLER, Caller
-from memory_service.transport.values import clock_in, clock_out, counter_in, time_in
+from memory_service.transport.values import clock_in, clock_out, counter_in, time_in, time_out
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import memory_service_pb2_grpc as api_grpc
 from memory_service.v1 import types_pb2 as pb
@@ -101,7 +102,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         if request.limit < 0 or request.token_budget < 0:
             name = "limit" if request.limit < 0 else "token_budget"
             raise InvalidInput(Reason.FIELD_OUT_OF_RANGE, f"{name} must not be negative", field=name)
-        has = request.HasField
+        times = _times_in(request)
         embedding = request.query_embedding
         asked = RecallRequest(
             owner=owner,
@@ -111,12 +112,14 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             limit=request.limit or limits.RECALL_LIMIT_DEFAULT,
             token_budget=request.token_budget or None,
             requirement=self._requirement(owner, request.consistency),
-            as_of_valid=time_in(request.as_of_valid, "as_of_valid") if has("as_of_valid") else None,
-            as_of_recorded=time_in(request.as_of_recorded, "as_of_recorded") if has("as_of_recorded") else None,
+            as_of_valid=times.valid,
+            as_of_recorded=times.recorded,
             profile=request.profile or "default",
             deadline_seconds=context.time_remaining(),
             agent=request.agent,
             reinforce=not request.read_only,
+            resolve_time=request.resolve_time,
+            time_zone=request.time_zone,
         )
         answer = await self._cases.recall(asked)
         self._cases.outcomes.note(owner, Measure.RECALL)
@@ -142,6 +145,8 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             stages=[stage_out(stage) for stage in response.stages],
             degraded=response.degraded,
             candidates=response.matched,
+            as_of_valid=time_out(response.as_of_valid),
+            as_of_words=response.as_of_words,
         )
 
     async def Correct(self, request: api.CorrectRequest, context: Any) -> api.CorrectResponse:
@@ -182,9 +187,9 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
     async def GetMemory(self, request: api.GetMemoryRequest, context: Any) -> api.GetMemoryResponse:
         _, owner = authorised(request, Role.READER)
         memory_id = parse_memory_id(request.memory_id, "memory_id")
-        found = await self._cases.reading.get(owner, memory_id, request.agent)
+        found = await self._cases.reading.get(owner, memory_id, request.agent, _times_in(request))
         return api.GetMemoryResponse(
-            memory=head_out(found.head), links=[link_out(x) for x in found.links], context=clock_out(found.clock)
+            memory=shown_out(found.shown), links=[link_out(x) for x in found.links], context=clock_out(found.clock)
         )
 
     async def ListMemories(self, request: api.ListMemoriesRequest, context: Any) -> api.ListMemoriesResponse:
@@ -195,9 +200,10 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             page_size=request.page_size,
             page_token=request.page_token,
             agent=request.agent,
+            as_of=_times_in(request),
         )
         return api.ListMemoriesResponse(
-            memories=[head_out(head) for head in page.heads], next_page_token=page.next_token
+            memories=[shown_out(shown) for shown in page.memories], next_page_token=page.next_token
         )
 
     async def GetHistory(self, request: api.GetHistoryRequest, context: Any) -> api.GetHistoryResponse:
@@ -258,6 +264,15 @@ def authorised(request: Any, role: Role) -> tuple[Caller, OwnerKey]:
     caller = CALLER.get()
     caller.require(role)
     return caller, caller.owner(request.user)
+
+
+def _times_in(request: Any) -> AsOf:
+    """The times a read is about, from any request with `as_of_valid` and `as_of_recorded`."""
+    has = request.HasField
+    return AsOf(
+        time_in(request.as_of_valid, "as_of_valid") if has("as_of_valid") else None,
+        time_in(request.as_of_recorded, "as_of_recorded") if has("as_of_recorded") else None,
+    )
 
 
 def _item_in(message: api.BatchWriteItem, index: int) -> BatchItem:

@@ -180,7 +180,7 @@ class BatchWriteResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[BatchWriteResult, _Mapping]]] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
 
 class RecallRequest(_message.Message):
-    __slots__ = ("user", "query", "query_embedding", "filter", "limit", "token_budget", "consistency", "as_of_valid", "as_of_recorded", "profile", "agent", "read_only")
+    __slots__ = ("user", "query", "query_embedding", "filter", "limit", "token_budget", "consistency", "as_of_valid", "as_of_recorded", "profile", "agent", "read_only", "time_zone", "resolve_time")
     USER_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     QUERY_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
@@ -193,6 +193,8 @@ class RecallRequest(_message.Message):
     PROFILE_FIELD_NUMBER: _ClassVar[int]
     AGENT_FIELD_NUMBER: _ClassVar[int]
     READ_ONLY_FIELD_NUMBER: _ClassVar[int]
+    TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
+    RESOLVE_TIME_FIELD_NUMBER: _ClassVar[int]
     user: str
     query: str
     query_embedding: _containers.RepeatedScalarFieldContainer[float]
@@ -205,7 +207,9 @@ class RecallRequest(_message.Message):
     profile: str
     agent: str
     read_only: bool
-    def __init__(self, user: _Optional[str] = ..., query: _Optional[str] = ..., query_embedding: _Optional[_Iterable[float]] = ..., filter: _Optional[_Union[_types_pb2.MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., token_budget: _Optional[int] = ..., consistency: _Optional[_Union[_types_pb2.Consistency, _Mapping]] = ..., as_of_valid: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of_recorded: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., profile: _Optional[str] = ..., agent: _Optional[str] = ..., read_only: _Optional[bool] = ...) -> None: ...
+    time_zone: str
+    resolve_time: bool
+    def __init__(self, user: _Optional[str] = ..., query: _Optional[str] = ..., query_embedding: _Optional[_Iterable[float]] = ..., filter: _Optional[_Union[_types_pb2.MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., token_budget: _Optional[int] = ..., consistency: _Optional[_Union[_types_pb2.Consistency, _Mapping]] = ..., as_of_valid: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of_recorded: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., profile: _Optional[str] = ..., agent: _Optional[str] = ..., read_only: _Optional[bool] = ..., time_zone: _Optional[str] = ..., resolve_time: _Optional[bool] = ...) -> None: ...
 
 class ScoreBreakdown(_message.Message):
     __slots__ = ("total", "semantic", "freshness", "importance", "confidence", "cosine", "bm25", "rrf", "vector_rank", "lexical_rank", "slot_rank", "tier_bonus", "support")
@@ -264,7 +268,7 @@ class RecallStage(_message.Message):
     def __init__(self, name: _Optional[str] = ..., ran: _Optional[bool] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., note: _Optional[str] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
-    __slots__ = ("memories", "context_block", "context", "token", "stages", "degraded", "candidates")
+    __slots__ = ("memories", "context_block", "context", "token", "stages", "degraded", "candidates", "as_of_valid", "as_of_words")
     MEMORIES_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_BLOCK_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
@@ -272,6 +276,8 @@ class RecallResponse(_message.Message):
     STAGES_FIELD_NUMBER: _ClassVar[int]
     DEGRADED_FIELD_NUMBER: _ClassVar[int]
     CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_VALID_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_WORDS_FIELD_NUMBER: _ClassVar[int]
     memories: _containers.RepeatedCompositeFieldContainer[RecalledMemory]
     context_block: str
     context: _types_pb2.VectorClock
@@ -279,7 +285,9 @@ class RecallResponse(_message.Message):
     stages: _containers.RepeatedCompositeFieldContainer[RecallStage]
     degraded: bool
     candidates: int
-    def __init__(self, memories: _Optional[_Iterable[_Union[RecalledMemory, _Mapping]]] = ..., context_block: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., token: _Optional[str] = ..., stages: _Optional[_Iterable[_Union[RecallStage, _Mapping]]] = ..., degraded: _Optional[bool] = ..., candidates: _Optional[int] = ...) -> None: ...
+    as_of_valid: _timestamp_pb2.Timestamp
+    as_of_words: str
+    def __init__(self, memories: _Optional[_Iterable[_Union[RecalledMemory, _Mapping]]] = ..., context_block: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., token: _Optional[str] = ..., stages: _Optional[_Iterable[_Union[RecallStage, _Mapping]]] = ..., degraded: _Optional[bool] = ..., candidates: _Optional[int] = ..., as_of_valid: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of_words: _Optional[str] = ...) -> None: ...
 
 class CorrectRequest(_message.Message):
     __slots__ = ("user", "memory_id", "slot", "memory", "update_mask", "etag", "nature", "changed_at", "reason", "request_id", "dot", "context")
@@ -376,14 +384,18 @@ class ForgetResponse(_message.Message):
     def __init__(self, forgotten_count: _Optional[int] = ..., memory_ids: _Optional[_Iterable[str]] = ..., preview: _Optional[_Iterable[_Union[_types_pb2.Memory, _Mapping]]] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., replayed: _Optional[bool] = ...) -> None: ...
 
 class GetMemoryRequest(_message.Message):
-    __slots__ = ("user", "memory_id", "agent")
+    __slots__ = ("user", "memory_id", "agent", "as_of_valid", "as_of_recorded")
     USER_FIELD_NUMBER: _ClassVar[int]
     MEMORY_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_VALID_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_RECORDED_FIELD_NUMBER: _ClassVar[int]
     user: str
     memory_id: str
     agent: str
-    def __init__(self, user: _Optional[str] = ..., memory_id: _Optional[str] = ..., agent: _Optional[str] = ...) -> None: ...
+    as_of_valid: _timestamp_pb2.Timestamp
+    as_of_recorded: _timestamp_pb2.Timestamp
+    def __init__(self, user: _Optional[str] = ..., memory_id: _Optional[str] = ..., agent: _Optional[str] = ..., as_of_valid: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of_recorded: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Link(_message.Message):
     __slots__ = ("from_id", "relation", "to_id")
@@ -406,18 +418,22 @@ class GetMemoryResponse(_message.Message):
     def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
 
 class ListMemoriesRequest(_message.Message):
-    __slots__ = ("user", "filter", "page_size", "page_token", "agent")
+    __slots__ = ("user", "filter", "page_size", "page_token", "agent", "as_of_valid", "as_of_recorded")
     USER_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     AGENT_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_VALID_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_RECORDED_FIELD_NUMBER: _ClassVar[int]
     user: str
     filter: _types_pb2.MemoryFilter
     page_size: int
     page_token: str
     agent: str
-    def __init__(self, user: _Optional[str] = ..., filter: _Optional[_Union[_types_pb2.MemoryFilter, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., agent: _Optional[str] = ...) -> None: ...
+    as_of_valid: _timestamp_pb2.Timestamp
+    as_of_recorded: _timestamp_pb2.Timestamp
+    def __init__(self, user: _Optional[str] = ..., filter: _Optional[_Union[_types_pb2.MemoryFilter, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., agent: _Optional[str] = ..., as_of_valid: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of_recorded: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class ListMemoriesResponse(_message.Message):
     __slots__ = ("memories", "next_page_token")

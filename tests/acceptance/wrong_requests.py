@@ -189,6 +189,7 @@ WRONG_REQUESTS: list[Wrong] = [
     recall("unknown profile", "FIELD_INVALID", "profile", profile=MARK),
     recall("as of year 0", "TIME_OUT_OF_RANGE", "as_of_valid", as_of_valid=YEAR_0),
     recall("as of year 33658", "TIME_OUT_OF_RANGE", "as_of_recorded", as_of_recorded=NEVER),
+    recall("unknown zone", "FIELD_INVALID", "time_zone", time_zone="Mars/Olympus"),
     recall("NUL in agent", "TEXT_NOT_STORABLE", "agent", agent="a\0"),
     recall(
         "forged token",
@@ -300,6 +301,8 @@ WRONG_REQUESTS: list[Wrong] = [
     feedback("judged by no id", "FIELD_INVALID", "items[0].memory_id", (MARK, 1)),
     feedback("judged twice", "FIELD_INVALID", "items[1].memory_id", ("", 1), ("", 2)),
     # Ids
+    listing("as of year 0", "TIME_OUT_OF_RANGE", "as_of_valid", as_of_valid=YEAR_0),
+    listing("believed in year 33658", "TIME_OUT_OF_RANGE", "as_of_recorded", as_of_recorded=NEVER),
     *[by_id(rpc, "", "FIELD_REQUIRED") for rpc in ("GetMemory", "GetHistory", "Rollback")],
     *[by_id(rpc, f"{MARK}-not-a-uuid", "FIELD_INVALID") for rpc in ("GetMemory", "GetHistory", "Rollback")],
     *[by_id(rpc, "9" * 100_000, "FIELD_INVALID") for rpc in ("GetMemory", "GetHistory", "Rollback")],

@@ -118,7 +118,7 @@ class World:
         self.feedback = RecordFeedback(self.changes, AccessRecorder(self.store, Silent()))
         steps = (*Decay.both(self.changes), Promotion(self.changes), Rejudge(self.changes), Cap(self.changes))
         self.upkeep = Upkeep(steps, Silent())
-        self.reading = Reading(self.store, self.snapshots, self.tokens)
+        self.reading = Reading(self.store, self.snapshots, self.tokens, self.clock)
 
     async def say(
         self, text: str = "", owner: OwnerKey = ALICE, meta: ChangeMeta | None = None, **given: object

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from memory_service.app.commands import (
+    BatchItem,
     ChangeMeta,
     ChangeResult,
     CorrectCommand,
@@ -20,7 +21,7 @@ from memory_service.app.own_change import ACTOR
 from memory_service.app.revoke import Revoke
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.ids import MemoryId
-from memory_service.domain.memory import Kind, MemoryHead, Source, Status, Tier
+from memory_service.domain.memory import Assertion, Kind, MemoryHead, Source, Status, Tier
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.records import JournalEvent, MemoryFilter
 from tests.app.harness import ALICE, START, World, device
@@ -363,16 +364,30 @@ async def test_the_weakest_cards_over_the_cap_are_archived() -> None:
     lasting = _id(await world.state("allergy", "cats", confidence=0.1))
     fact = _id(await world.state("ownership", "a bike"))
     turn = _id(await world.say("I like this tune", kind=Kind.PREFERENCE, process="conversation", session="s"))
+    said = _id(await world.say("我喜欢这首歌", kind=Kind.PREFERENCE, session="s"))
     await world.used(*cards[4:], times=2)
     world.clock.advance(10 * _DAY)
     await world.used(cards[7])
     assert (await world.upkeep.run(ALICE, "cap"))["cap"] == 5
     gone = {head.id for head in await _all(world) if head.current.tier is Tier.ARCHIVE}
     assert gone > set(cards[:4])
-    assert not gone & {cards[7], pinned, lasting, fact, turn}
+    assert not gone & {cards[7], pinned, lasting, fact, turn, said}
     assert (await world.upkeep.run(ALICE, "cap"))["cap"] == 0
     entry = (await world.store.journal(ALICE, cards[0]))[-1]
     assert (entry.details["cards"], entry.details["cards_max"]) == (10, 5)
+
+
+async def test_by_default_a_long_conversation_stays_whole_and_three_hundred_cards_do() -> None:
+    world = World()
+    turns = [BatchItem(statement=Statement(text=f"I prefer song {n} 我喜欢", session="s")) for n in range(400)]
+    cards = [
+        BatchItem(statement=Statement(assertion=Assertion("user", "preference", f"tea {n}"))) for n in range(320)
+    ]
+    for start in range(0, 400, 200):
+        await world.write.batch(ALICE, turns[start : start + 200], actor="key", context=None)
+    assert (await world.upkeep.run(ALICE, "cap"))["cap"] == 0
+    await world.write.batch(ALICE, cards, actor="key", context=None)
+    assert (await world.upkeep.run(ALICE, "cap"))["cap"] == 20
 
 
 async def test_a_cap_of_nothing_keeps_every_card() -> None:

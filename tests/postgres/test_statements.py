@@ -32,6 +32,7 @@ WHOLE_OWNER = {
     "first_unseen": {"devices_pkey"},
     "idle_devices": {"devices_active"},
     "intervals": {"reuse_intervals_pkey"},
+    "wordings": {"tombstones_wordings"},
     "observed_heads": {"memories_observed"},
 }
 """Indexes of which a statement reads all that an owner has; it must find the rest by more than the owner."""

@@ -112,7 +112,9 @@ def test_age_never_undoes_a_lead_in_relevance(made: list[MemoryHead], days: int)
     world = [
         replace(
             h,
-            current=replace(h.current, id=memory_id(n), tier=Tier.CANDIDATE),
+            current=replace(
+                h.current, id=memory_id(n), tier=Tier.CANDIDATE, valid_from=None, valid_to=None, expires_at=None
+            ),
             usage=replace(h.usage, access_count=1),
         )
         for n, h in enumerate(made)

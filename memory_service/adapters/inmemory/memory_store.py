@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from weakref import WeakValueDictionary
 
-from memory_service.adapters.inmemory.owner import OwnerData, prepared
+from memory_service.adapters.inmemory.owner import OwnerData, StoredMemory, prepared
 from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision, TenantId
 from memory_service.domain.memory import (
@@ -97,6 +98,10 @@ class InMemoryOwnerChange:
     async def tombstones(self, digests: Sequence[bytes]) -> Sequence[Tombstone]:
         """Tombstones with one of these digests."""
         return self._data.tombstones(digests)
+
+    async def forgotten_wordings(self, *, limit: int) -> Sequence[Tombstone]:
+        """Tombstones of scope WORDING, newest first."""
+        return self._data.forgotten_wordings()[:limit]
 
     async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
         """Fragments stored for one text of a memory, in order."""
@@ -214,6 +219,27 @@ class InMemoryMemoryStore:
         """Links from and to a memory."""
         return self._data(owner).links(memory_id)
 
+    async def successors(
+        self, owner: OwnerKey, ids: Sequence[MemoryId], recorded_at: datetime | None = None
+    ) -> Mapping[MemoryId, MemoryId]:
+        """Which memory took the place of each of these, the last to do so."""
+        data = self._data(owner)
+        found: dict[MemoryId, MemoryId] = {}
+        for memory_id in ids:
+            links = [link for link in data.links(memory_id) if link.relation is Relation.SUPERSEDES]
+            memories = [data.memory(link.from_id) for link in links if link.to_id == memory_id]
+            heads = [memory.head() for memory in memories if memory is not None]
+            keys = [
+                (head.created_at, head.id)
+                for head in heads
+                if head.created_at is not None
+                and head.current.status is not Status.RETRACTED
+                and (recorded_at is None or head.created_at <= recorded_at)
+            ]
+            if keys:
+                found[memory_id] = max(keys)[1]
+        return found
+
     async def list(
         self,
         owner: OwnerKey,
@@ -221,24 +247,21 @@ class InMemoryMemoryStore:
         *,
         limit: int,
         after: tuple[datetime, MemoryId] | None = None,
+        recorded_at: datetime | None = None,
     ) -> Page:
         """One page of the heads that match; `next_after` is None on the last."""
-        return self._page(owner, lambda head: matches(head, where), limit, after)
+        heads = _heads_believed(self._data(owner).in_order(after), recorded_at)
+        return self._page(heads, lambda head: matches(head, where), limit)
 
     async def idle(
         self, owner: OwnerKey, where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None = None
     ) -> Page:
         """One page of the heads that time may have overtaken."""
-        return self._page(owner, where.holds, limit, after)
-
-    def _page(
-        self,
-        owner: OwnerKey,
-        wanted: Callable[[MemoryHead], bool],
-        limit: int,
-        after: tuple[datetime, MemoryId] | None,
-    ) -> Page:
         heads = (memory.head() for memory in self._data(owner).in_order(after))
+        return self._page(heads, where.holds, limit)
+
+    @staticmethod
+    def _page(heads: Iterable[MemoryHead], wanted: Callable[[MemoryHead], bool], limit: int) -> Page:
         found = list(islice((head for head in heads if wanted(head)), limit + 1))
         page = found[:limit]
         if len(found) <= limit or not page:
@@ -368,6 +391,16 @@ class InMemoryMemoryStore:
 
     async def ping(self) -> None:
         """Always answers."""
+
+
+def _heads_believed(memories: Iterable[StoredMemory], recorded_at: datetime | None) -> Iterator[MemoryHead]:
+    for memory in memories:
+        if recorded_at is None:
+            yield memory.head()
+            continue
+        version = _believed(memory.versions, recorded_at)
+        if version is not None and not version.redacted:
+            yield replace(memory.head(), current=version)
 
 
 def _believed(versions: Sequence[MemoryVersion], recorded_at: datetime | None) -> MemoryVersion | None:

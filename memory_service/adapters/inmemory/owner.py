@@ -48,6 +48,7 @@ from memory_service.ports.memory_store import (
     SearchRow,
     StoredOutcome,
     Tombstone,
+    TombstoneScope,
 )
 from memory_service.ports.snapshots import NO_REVISION
 
@@ -64,7 +65,7 @@ class _Piece:
 
 
 @dataclass
-class _Memory:
+class StoredMemory:
     """One memory: all its versions; `changed` is the revision that last changed what a recall sees of it."""
 
     id: MemoryId
@@ -140,7 +141,7 @@ class OwnerData:
 
     def __init__(self) -> None:
         self.state = OwnerState(Revision(0), VectorClock(), b"")
-        self._memories: dict[MemoryId, _Memory] = {}
+        self._memories: dict[MemoryId, StoredMemory] = {}
         self._order: list[_PageKey] = []
         self._slots: defaultdict[str, set[MemoryId]] = defaultdict(set)
         self._claims: defaultdict[str, set[MemoryId]] = defaultdict(set)
@@ -154,12 +155,12 @@ class OwnerData:
 
     # Reading -----------------------------------------------------------------------------------------------
 
-    def memory(self, memory_id: MemoryId) -> _Memory | None:
+    def memory(self, memory_id: MemoryId) -> StoredMemory | None:
         """The memory that has a head, None when it never existed or was forgotten."""
         memory = self._memories.get(memory_id)
         return None if memory is None or memory.forgotten else memory
 
-    def in_order(self, after: _PageKey | None = None) -> Iterator[_Memory]:
+    def in_order(self, after: _PageKey | None = None) -> Iterator[StoredMemory]:
         """Memories with a head, by (created_at, id), strictly after `after`."""
         start = 0 if after is None else bisect.bisect_right(self._order, after)
         for _, memory_id in self._order[start:]:
@@ -191,7 +192,7 @@ class OwnerData:
         versions = self._memories[head.id].versions
         return len({v.provenance.session for v in versions if v.dot in dots} - {""})
 
-    def changed_since(self, revision: Revision) -> Iterator[_Memory]:
+    def changed_since(self, revision: Revision) -> Iterator[StoredMemory]:
         """Memories changed after `revision`, forgotten ones included, by (created_at, id)."""
         changed = [memory for memory in self._memories.values() if memory.changed > revision]
         return iter(sorted(changed, key=lambda memory: memory.page_key))
@@ -241,6 +242,12 @@ class OwnerData:
         """Tombstones with these digests."""
         return [stone for digest in dict.fromkeys(digests) for stone in self._tombstones.get(digest, ())]
 
+    def forgotten_wordings(self) -> list[Tombstone]:
+        """Tombstones of wordings, newest first."""
+        stones = (stone for found in self._tombstones.values() for stone in found)
+        wordings = [stone for stone in stones if stone.scope is TombstoneScope.WORDING]
+        return sorted(wordings, key=lambda stone: stone.revision, reverse=True)
+
     def outcome_of_request(self, request_id: str) -> StoredOutcome | None:
         """The stored outcome of a request id."""
         return _copied(self._by_request.get(request_id))
@@ -266,6 +273,7 @@ class OwnerData:
             expected[version.id] = version.version
         for named in (
             *(fragment.memory_id for fragment in changeset.fragments),
+            *(memory_id for memory_id, _ in changeset.unsaid),
             *changeset.usage,
             *changeset.forgotten,
         ):
@@ -291,6 +299,8 @@ class OwnerData:
             self._memories[memory_id].changed = revision
         for fragment in changeset.fragments:
             self._put_fragment(fragment, revision)
+        for memory_id, text in changeset.unsaid:
+            self._unsay(self._memories[memory_id], text, revision)
         self._links.update(changeset.links)
         for entry in changeset.journal:
             self._journal[entry.memory_id].append(entry)
@@ -308,7 +318,7 @@ class OwnerData:
     def _append(self, version: MemoryVersion, revision: Revision) -> None:
         memory = self._memories.get(version.id)
         if memory is None:
-            memory = _Memory(version.id, version.recorded_at)
+            memory = StoredMemory(version.id, version.recorded_at)
             self._memories[version.id] = memory
             bisect.insort(self._order, memory.page_key)
         else:
@@ -318,7 +328,7 @@ class OwnerData:
         self._slots[version.slot].add(version.id)
         self._claims[version.claim].add(version.id)
 
-    def _unindex(self, memory: _Memory) -> None:
+    def _unindex(self, memory: StoredMemory) -> None:
         newest = memory.versions[-1]
         for index, key in ((self._slots, newest.slot), (self._claims, newest.claim)):
             index[key].discard(memory.id)
@@ -334,7 +344,14 @@ class OwnerData:
             piece.vectors[fragment.model_id] = fragment.vector
         memory.changed = revision
 
-    def _forget(self, memory: _Memory, revision: Revision) -> None:
+    @staticmethod
+    def _unsay(memory: StoredMemory, text: str, revision: Revision) -> None:
+        for pieces in memory.pieces.values():
+            for ordinal in [number for number, piece in pieces.items() if piece.text == text]:
+                del pieces[ordinal]
+        memory.changed = revision
+
+    def _forget(self, memory: StoredMemory, revision: Revision) -> None:
         self._journal[memory.id] = [
             entry if entry.event is JournalEvent.FORGOTTEN else replace(entry, reason="")
             for entry in self._journal[memory.id]
@@ -371,7 +388,7 @@ class OwnerData:
 
     def store_vectors(self, fragments: Iterable[Fragment]) -> None:
         """Keep vectors of fragments that still exist, under the next revision; no change when none does."""
-        kept: list[tuple[_Memory, _Piece, Fragment, NDArray[np.float32]]] = []
+        kept: list[tuple[StoredMemory, _Piece, Fragment, NDArray[np.float32]]] = []
         for fragment in fragments:
             memory = self.memory(fragment.memory_id)
             pieces = {} if memory is None else memory.pieces.get(fragment.content_version, {})
@@ -405,6 +422,7 @@ def prepared(changeset: Changeset) -> Changeset:
         journal=[replace(stored_at_utc(e), details=dict(e.details)) for e in changeset.journal],
         tombstones=[stored_at_utc(stone) for stone in changeset.tombstones],
         forgotten=list(changeset.forgotten),
+        unsaid=list(changeset.unsaid),
         outcomes=[replace(stored_at_utc(o), outcome=copy.deepcopy(dict(o.outcome))) for o in changeset.outcomes],
         changes=[stored_at_utc(change) for change in changeset.changes],
         retired=dict(changeset.retired),

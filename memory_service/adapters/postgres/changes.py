@@ -99,6 +99,10 @@ class PostgresOwnerChange:
         """Tombstones with one of these digests."""
         return [rows.tombstone_of(tuple(r)) for r in await self._session.rows(sql.TOMBSTONES, list(digests))]
 
+    async def forgotten_wordings(self, *, limit: int) -> Sequence[Tombstone]:
+        """Tombstones of scope WORDING, newest first."""
+        return [rows.tombstone_of(tuple(r)) for r in await self._session.rows(sql.WORDINGS, limit)]
+
     async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
         """Fragments stored for one text of a memory, in order; one for each model that has a vector of it."""
         found = await self._session.rows(sql.FRAGMENTS, memory_id, content_version)
@@ -194,6 +198,8 @@ class PostgresOwnerChange:
         if touched:
             columns = _columns(len(sql_writing.USAGE_WRITTEN_COLUMNS), touched)
             _expect(await self._session.value(sql_writing.WRITE_USAGE, revision, *columns), len(touched))
+        if changeset.unsaid:
+            await self._session.run(sql_writing.UNSAY, *_columns(2, changeset.unsaid))
         forgotten = list(set(changeset.forgotten))
         if forgotten:
             _expect(await self._session.value(sql_writing.FORGET, forgotten, revision), len(forgotten))
@@ -244,9 +250,10 @@ def version_records(changeset: Changeset) -> list[tuple[object, ...]]:
 
 
 def touched_records(changeset: Changeset) -> list[tuple[object, ...]]:
-    """Usage of, and new fragments for, memories that get no new version in this change."""
+    """Usage of, and fragments new or gone of, memories that get no new version in this change."""
     versioned = {version.id for version in changeset.versions}
-    named = dict.fromkeys((*changeset.usage, *(fragment.memory_id for fragment in changeset.fragments)))
+    reworded = (*(fragment.memory_id for fragment in changeset.fragments), *(i for i, _ in changeset.unsaid))
+    named = dict.fromkeys((*changeset.usage, *reworded))
     return [
         (memory_id, *_usage_values(changeset.usage.get(memory_id)))
         for memory_id in named

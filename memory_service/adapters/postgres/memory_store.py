@@ -92,6 +92,16 @@ class PostgresMemoryStore:
             found = await session.rows(sql.LINKS, memory_id)
         return [rows.link_of(tuple(row)) for row in found]
 
+    async def successors(
+        self, owner: OwnerKey, ids: Sequence[MemoryId], recorded_at: datetime | None = None
+    ) -> Mapping[MemoryId, MemoryId]:
+        """Which memory took the place of each of these, the last to do so."""
+        if not ids:
+            return {}
+        async with self._database.reading(owner.id) as session:
+            found = await session.rows(sql.SUCCESSORS, list(ids), recorded_at)
+        return {MemoryId(row[0]): MemoryId(row[1]) for row in found}
+
     async def list(
         self,
         owner: OwnerKey,
@@ -99,9 +109,13 @@ class PostgresMemoryStore:
         *,
         limit: int,
         after: tuple[datetime, MemoryId] | None = None,
+        recorded_at: datetime | None = None,
     ) -> Page:
         """One page of the heads that match; `next_after` is None on the last."""
-        return await self._page(owner, sql.LIST_HEADS, list_parameters(where, limit=limit + 1, after=after), limit)
+        parameters = list_parameters(where, limit=limit + 1, after=after)
+        if recorded_at is None:
+            return await self._page(owner, sql.LIST_HEADS, parameters, limit)
+        return await self._page(owner, sql.LIST_BELIEVED, [*parameters, recorded_at], limit)
 
     async def idle(
         self, owner: OwnerKey, where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None = None

@@ -215,6 +215,11 @@ FORGET = statement(
     SELECT count(DISTINCT memory_id) FROM emptied""",
 )
 """Answers how many of the memories ever existed."""
+UNSAY = statement(
+    "unsay",
+    """DELETE FROM fragments f USING unnest($2::uuid[], $3::text[]) AS u(memory_id, text)
+    WHERE f.owner = $1 AND f.memory_id = u.memory_id AND f.text = u.text""",
+)
 RECORD_ACCESS = statement(
     "record_access",
     """UPDATE memories m SET access_count = m.access_count + a.count,
