@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib.metadata import version as package_version
 
 import grpc
@@ -32,6 +33,7 @@ from memory_service.app.experiments import Outcomes
 from memory_service.app.feed import ChangeFeed
 from memory_service.app.feedback import RecordFeedback
 from memory_service.app.forget import Forget
+from memory_service.app.jobs import JobRunner
 from memory_service.app.move_words import MoveWords
 from memory_service.app.policies import Policies, StartValues
 from memory_service.app.policy_changes import PolicyChanges
@@ -43,6 +45,7 @@ from memory_service.app.resolve import Resolve
 from memory_service.app.review import Review, Reviews
 from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
+from memory_service.app.schedule import Schedule, ScheduleSettings
 from memory_service.app.service import Changes
 from memory_service.app.sync import Sync
 from memory_service.app.tokens import Tokens
@@ -54,11 +57,14 @@ from memory_service.domain.errors import MemoryServiceError
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
 from memory_service.jobs.runner import Periodic
+from memory_service.jobs.worker import Worker
 from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.embedder import Embedder
+from memory_service.ports.job_queue import WorkSettings
 from memory_service.transport.admin_servicer import AdminServicer, ServerFacts
 from memory_service.transport.changes import ChangeCalls
 from memory_service.transport.identity import Authenticator
+from memory_service.transport.job_calls import JobCalls
 from memory_service.transport.memory_servicer import MemoryServicer, UseCases
 from memory_service.transport.policy_calls import PolicyCases
 from memory_service.transport.sync_servicer import SyncCases, SyncServicer
@@ -66,6 +72,7 @@ from memory_service.v1 import admin_service_pb2_grpc, memory_service_pb2_grpc, s
 
 _BACKFILL_SECONDS = 5.0
 _DROPS_SECONDS = 1.0
+_REPORT_SECONDS = 5.0
 _LAST_NEWS_SECONDS_MAX = 1.0
 """At shutdown, time to tell other processes of the last commits. They find out by themselves as well."""
 
@@ -88,7 +95,8 @@ class Application:
     outcomes: Outcomes
     changes: Changes
     upkeep: Upkeep
-    jobs: tuple[Periodic, ...]
+    schedule: Schedule
+    jobs: tuple[Periodic | Worker, ...]
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Register the services."""
@@ -229,6 +237,21 @@ async def build_application(
         reviews=Reviews(store, tokens, policies),
     )
     authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
+    upkeep = Upkeep(
+        (MoveWords(changes), *Decay.both(changes), Promotion(changes), Rejudge(changes), Cap(changes)), telemetry
+    )
+    schedule = Schedule(
+        upkeep,
+        backend.upkeep,
+        backend.jobs,
+        clock,
+        telemetry,
+        ScheduleSettings(
+            owners_per_look=settings.upkeep_owners_per_tick,
+            # A little less than a tick: the next one must not come a moment too early.
+            look_pace=timedelta(seconds=settings.upkeep_tick_seconds * 0.8),
+        ),
+    )
     facts = ServerFacts(package_version("memory-service"), model)
     telemetry.refresh_with(lambda: _set_gauges(backend, accesses, drops, telemetry))
     return Application(
@@ -238,7 +261,13 @@ async def build_application(
         syncing=SyncServicer(syncing),
         feed=feed,
         admin=AdminServicer(
-            backend.keys, authenticator, clock, ids, facts, PolicyCases.of(PolicyChanges(policies, clock), store)
+            backend.keys,
+            authenticator,
+            clock,
+            ids,
+            facts,
+            JobCalls(schedule, backend.jobs, clock),
+            PolicyCases.of(PolicyChanges(policies, clock), store),
         ),
         backend=backend,
         cache=cache,
@@ -247,16 +276,34 @@ async def build_application(
         accesses=accesses,
         changes=changes,
         outcomes=outcomes,
-        upkeep=Upkeep(
-            (MoveWords(changes), *Decay.both(changes), Promotion(changes), Rejudge(changes), Cap(changes)), telemetry
-        ),
+        upkeep=upkeep,
+        schedule=schedule,
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
             Periodic("policy_refresh", settings.policy_refresh_seconds, policies.keep_fresh),
             Periodic("experiment_counts", settings.access_flush_seconds, outcomes.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
             Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
+            *(_work(settings, backend, schedule, clock, ids, telemetry) if settings.worker else ()),
         ),
+    )
+
+
+def _work(
+    settings: Settings,
+    backend: PostgresBackend | InMemoryBackend,
+    schedule: Schedule,
+    clock: Clock,
+    ids: Ids,
+    telemetry: PrometheusTelemetry,
+) -> tuple[Periodic | Worker, ...]:
+    """What makes a process a worker: it takes jobs, keeps the schedule going and tells of itself."""
+    runner = JobRunner(backend.jobs, schedule.work(), clock, telemetry, ids.new())
+    how = WorkSettings(settings.worker_jobs_max, settings.worker_takeover_seconds)
+    return (
+        Periodic("upkeep_schedule", settings.upkeep_tick_seconds, schedule.tick),
+        Periodic("worker_report", _REPORT_SECONDS, runner.report),
+        Worker(backend.jobs, runner, how),
     )
 
 

@@ -31,6 +31,7 @@ from memory_service.domain.records import (
     ChangeRecord,
     Changeset,
     Fragment,
+    JobRequest,
     JournalEntry,
     JournalEvent,
     Link,
@@ -93,6 +94,7 @@ class Workspace:
     _outcomes: list[StoredOutcome] = field(default_factory=list)
     _changes: list[ChangeRecord] = field(default_factory=list)
     _moves: dict[tuple[MemoryId, int], _Move] = field(default_factory=dict)
+    _jobs: list[JobRequest] = field(default_factory=list)
     _retired_now: dict[DeviceId, Retirement] = field(default_factory=dict)
     retired: dict[DeviceId, Retirement] = field(default_factory=dict)
     _unsaid: dict[tuple[MemoryId, str], None] = field(default_factory=dict)
@@ -367,6 +369,10 @@ class Workspace:
             if self._wordings is not None:
                 self._wordings.append(buckets)
 
+    def enqueue(self, request: JobRequest) -> None:
+        """Stage work that follows from the change, to be done later by whichever worker is free (P2)."""
+        self._jobs.append(request)
+
     def link(self, from_id: MemoryId, relation: Relation, to_id: MemoryId) -> None:
         """Stage a link, once."""
         self._links[Link(from_id, relation, to_id)] = None
@@ -487,6 +493,7 @@ class Workspace:
             outcomes=tuple(self._outcomes),
             changes=tuple(self._changes),
             retired=dict(self._retired_now),
+            jobs=tuple(self._jobs),
         )
 
     def _stage(self, head: MemoryHead, before: MemoryVersion | None = None) -> None:

@@ -11,6 +11,7 @@ from memory_service.cli import (
     evaluate,
     evaluate_evolution,
     evaluate_pairs,
+    jobs,
     keys,
     load,
     memories,
@@ -35,6 +36,7 @@ vocabulary_commands = typer.Typer(help="The predicates of your tenant.", no_args
 parameter_commands = typer.Typer(help="The tunable numbers of your tenant.", no_args_is_help=True)
 
 app.command("serve")(service.serve)
+app.command("worker")(service.worker)
 app.command("migrate")(service.migrate)
 app.command("write")(memories.write)
 app.command("recall")(memories.recall)
@@ -80,3 +82,4 @@ parameter_commands.command("list")(policies.parameters_list)
 parameter_commands.command("set")(policies.parameters_set)
 parameter_commands.command("history")(policies.parameters_history)
 parameter_commands.command("rollback")(policies.parameters_rollback)
+app.add_typer(jobs.app, name="jobs")

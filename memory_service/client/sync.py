@@ -104,6 +104,10 @@ class MemoryClient:
     calibration = _blocking(Core.calibration)
     reviews = _blocking(Core.reviews)
     decide_review = _blocking(Core.decide_review)
+    list_jobs = _blocking(Core.list_jobs)
+    run_upkeep = _blocking(Core.run_upkeep)
+    list_failed_jobs = _blocking(Core.list_failed_jobs)
+    requeue_jobs = _blocking(Core.requeue_jobs)
 
     def list(
         self,

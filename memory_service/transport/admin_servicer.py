@@ -13,6 +13,7 @@ from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.embedder import EmbeddingModel
 from memory_service.ports.keys import ApiKey, KeyStore, Role
 from memory_service.transport.identity import CALLER, Authenticator, make_key
+from memory_service.transport.job_calls import JobCalls
 from memory_service.transport.policy_calls import PolicyCalls, PolicyCases, admin
 from memory_service.transport.values import enum_in, inverse, time_in, time_out
 from memory_service.v1 import admin_service_pb2 as api
@@ -39,6 +40,7 @@ class AdminServicer(PolicyCalls):
         clock: Clock,
         ids: Ids,
         facts: ServerFacts,
+        jobs: JobCalls,
         policies: PolicyCases,
     ) -> None:
         self._keys = keys
@@ -47,6 +49,7 @@ class AdminServicer(PolicyCalls):
         self._ids = ids
         self._facts = facts
         self._policies = policies
+        self._jobs = jobs
 
     async def CreateKey(self, request: api.CreateKeyRequest, context: Any) -> api.CreateKeyResponse:
         caller = admin()
@@ -98,6 +101,19 @@ class AdminServicer(PolicyCalls):
             limits=limits.as_mapping(),
             now=time_out(self._clock.now()),
         )
+
+    async def ListJobs(self, request: api.ListJobsRequest, context: Any) -> api.ListJobsResponse:
+        admin()
+        return await self._jobs.list_jobs()
+
+    async def RunUpkeep(self, request: api.RunUpkeepRequest, context: Any) -> api.RunUpkeepResponse:
+        return await self._jobs.run_upkeep(admin(), request)
+
+    async def ListFailedJobs(self, request: api.ListFailedJobsRequest, context: Any) -> api.ListFailedJobsResponse:
+        return await self._jobs.list_failed(admin(), request)
+
+    async def RequeueJobs(self, request: api.RequeueJobsRequest, context: Any) -> api.RequeueJobsResponse:
+        return await self._jobs.requeue(admin(), request)
 
 
 def _key_out(key: ApiKey) -> api.ApiKey:

@@ -70,6 +70,14 @@ class AdminServiceStub:
     """Lists experiments and what was counted on their sides."""
     GetCalibration: _grpc.UnaryUnaryMultiCallable[_policy_pb2.GetCalibrationRequest, _policy_pb2.GetCalibrationResponse]
     """What the intervals between uses of memories suggest for tau."""
+    ListJobs: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ListJobsRequest, _admin_service_pb2.ListJobsResponse]
+    """Shows the background work of the whole deployment, by kind of job. Names nobody."""
+    RunUpkeep: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.RunUpkeepRequest, _admin_service_pb2.RunUpkeepResponse]
+    """Runs steps of upkeep for one user now, whatever the schedule says."""
+    ListFailedJobs: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ListFailedJobsRequest, _admin_service_pb2.ListFailedJobsResponse]
+    """Lists jobs of the tenant's users that failed for good, newest first."""
+    RequeueJobs: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.RequeueJobsRequest, _admin_service_pb2.RequeueJobsResponse]
+    """Lets jobs that failed for good be tried again."""
 
 @_typing.type_check_only
 class AdminServiceAsyncStub(AdminServiceStub):
@@ -112,6 +120,14 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """Lists experiments and what was counted on their sides."""
     GetCalibration: _aio.UnaryUnaryMultiCallable[_policy_pb2.GetCalibrationRequest, _policy_pb2.GetCalibrationResponse]  # type: ignore[assignment]
     """What the intervals between uses of memories suggest for tau."""
+    ListJobs: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ListJobsRequest, _admin_service_pb2.ListJobsResponse]  # type: ignore[assignment]
+    """Shows the background work of the whole deployment, by kind of job. Names nobody."""
+    RunUpkeep: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.RunUpkeepRequest, _admin_service_pb2.RunUpkeepResponse]  # type: ignore[assignment]
+    """Runs steps of upkeep for one user now, whatever the schedule says."""
+    ListFailedJobs: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ListFailedJobsRequest, _admin_service_pb2.ListFailedJobsResponse]  # type: ignore[assignment]
+    """Lists jobs of the tenant's users that failed for good, newest first."""
+    RequeueJobs: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.RequeueJobsRequest, _admin_service_pb2.RequeueJobsResponse]  # type: ignore[assignment]
+    """Lets jobs that failed for good be tried again."""
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keys, vocabulary and parameters of the caller's tenant. Needs the admin role."""
@@ -259,5 +275,37 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_policy_pb2.GetCalibrationResponse, _abc.Awaitable[_policy_pb2.GetCalibrationResponse]]:
         """What the intervals between uses of memories suggest for tau."""
+
+    @_abc_1.abstractmethod
+    def ListJobs(
+        self,
+        request: _admin_service_pb2.ListJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.ListJobsResponse, _abc.Awaitable[_admin_service_pb2.ListJobsResponse]]:
+        """Shows the background work of the whole deployment, by kind of job. Names nobody."""
+
+    @_abc_1.abstractmethod
+    def RunUpkeep(
+        self,
+        request: _admin_service_pb2.RunUpkeepRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.RunUpkeepResponse, _abc.Awaitable[_admin_service_pb2.RunUpkeepResponse]]:
+        """Runs steps of upkeep for one user now, whatever the schedule says."""
+
+    @_abc_1.abstractmethod
+    def ListFailedJobs(
+        self,
+        request: _admin_service_pb2.ListFailedJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.ListFailedJobsResponse, _abc.Awaitable[_admin_service_pb2.ListFailedJobsResponse]]:
+        """Lists jobs of the tenant's users that failed for good, newest first."""
+
+    @_abc_1.abstractmethod
+    def RequeueJobs(
+        self,
+        request: _admin_service_pb2.RequeueJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.RequeueJobsResponse, _abc.Awaitable[_admin_service_pb2.RequeueJobsResponse]]:
+        """Lets jobs that failed for good be tried again."""
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

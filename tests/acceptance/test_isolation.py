@@ -100,11 +100,15 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "StopExperiment": lambda v: policy.StopExperimentRequest(name="nothing"),
     "ListExperiments": lambda v: policy.ListExperimentsRequest(),
     "GetCalibration": lambda v: policy.GetCalibrationRequest(user=v.user),
+    "ListJobs": lambda v: admin.ListJobsRequest(),
+    "RunUpkeep": lambda v: admin.RunUpkeepRequest(user=v.user),
+    "ListFailedJobs": lambda v: admin.ListFailedJobsRequest(),
+    "RequeueJobs": lambda v: admin.RequeueJobsRequest(ids=range(1, 500)),
 }
 WRITER = {"Write", "BatchWrite", "Correct", "Forget", "Rollback", "ResolveConflict", "RevokeWriter", "Sync"}
 WRITER |= {"DecideReview", "RecordFeedback"}
 OF_POLICIES = {method.name for method in METHODS.values() if method.input_type.file.name.endswith("policy.proto")}
-ADMIN = {"CreateKey", "ListKeys", "RevokeKey"} | OF_POLICIES
+ADMIN = {"CreateKey", "ListKeys", "RevokeKey", "ListJobs", "RunUpkeep", "ListFailedJobs", "RequeueJobs"} | OF_POLICIES
 NAMES_USER = {name for name, method in METHODS.items() if "user" in method.input_type.fields_by_name}
 NAMES_USER.add("Sync")  # in its open message
 
@@ -134,6 +138,10 @@ SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "RemovePredicate": ("INVALID_ARGUMENT", "UNKNOWN_PREDICATE"),
     "StartExperiment": ("INVALID_ARGUMENT", "FIELD_INVALID"),
     "StopExperiment": ("NOT_FOUND", "EXPERIMENT_NOT_FOUND"),
+    "ListJobs": None,
+    "RunUpkeep": None,
+    "ListFailedJobs": None,
+    "RequeueJobs": None,
 }
 """What the admin of another tenant hears when it names the victim's ids as its own; None: it is served its own."""
 

@@ -186,8 +186,9 @@ def test_every_command_has_help_and_json(shell: Shell) -> None:
         *("rollback", "load", "eval", "eval-pairs", "eval-evolution", "simulate", "doctor", "demo", "version"),
         *("feedback", "watch", "conflicts", "resolve", "revoke", "sync", "offline"),
         *("vocabulary", "parameters", "experiments", "calibrate", "reviews", "accept", "reject"),
+        *("worker", "jobs"),
     }
-    for name in names - {"keys", "serve", "migrate", "offline", "vocabulary", "parameters"}:
+    for name in names - {"keys", "serve", "worker", "migrate", "offline", "vocabulary", "parameters"}:
         assert "--json" in shell(name, "--help").stdout, name
 
 
@@ -201,6 +202,10 @@ def test_doctor_says_what_to_do(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert "meaning" in checks["embedder"]["advice"]
     assert checks["clock"]["state"] == "ok"
     assert checks["recall"]["state"] == "ok"
+    assert (checks["jobs"]["state"], checks["jobs"]["found"]) == (
+        "warn",
+        "2 worker(s), 2 job(s) wait, 1 failed for good",
+    )
     assert "→" in shell("doctor").stdout
 
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory_service.adapters.inmemory import InMemoryKeyStore, InMemoryMemoryStore, InMemoryPolicyStore
+from memory_service.ports.job_queue import JobQueue
 from memory_service.ports.keys import KeyStore
 from memory_service.ports.memory_store import MemoryStore
 from memory_service.ports.policy_store import PolicyStore
+from memory_service.ports.upkeep_plan import UpkeepPlan
 from tests.conftest import _database
 
 if TYPE_CHECKING:
@@ -26,13 +28,16 @@ class Backend:
     memories: MemoryStore
     keys: KeyStore
     policies: PolicyStore
+    jobs: JobQueue
+    upkeep: UpkeepPlan
 
 
 @pytest.fixture(scope="session")
 def inmemory_backend() -> Backend:
     """The backend in this process's memory."""
     memories = InMemoryMemoryStore()
-    return Backend("inmemory", memories, InMemoryKeyStore(), InMemoryPolicyStore(memories))
+    policies = InMemoryPolicyStore(memories)
+    return Backend("inmemory", memories, InMemoryKeyStore(), policies, memories.jobs, memories.upkeep)
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +48,9 @@ async def postgres_backend(stack: EmbeddedStack, database_template: str) -> Asyn
     async with _database(stack.database_url, database_template) as dsn:
         postgres = await PostgresBackend.connect(PostgresSettings(dsn=dsn))
         try:
-            yield Backend("postgres", postgres.memories, postgres.keys, postgres.policies)
+            yield Backend(
+                "postgres", postgres.memories, postgres.keys, postgres.policies, postgres.jobs, postgres.upkeep
+            )
         finally:
             await postgres.close()
 
@@ -71,3 +78,15 @@ def keys(backend: Backend) -> KeyStore:
 def policies(backend: Backend) -> PolicyStore:
     """The policy store under test."""
     return backend.policies
+
+
+@pytest.fixture
+def queue(backend: Backend) -> JobQueue:
+    """The job queue under test."""
+    return backend.jobs
+
+
+@pytest.fixture
+def plan(backend: Backend) -> UpkeepPlan:
+    """The plan of upkeep under test."""
+    return backend.upkeep

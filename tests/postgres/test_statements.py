@@ -26,6 +26,7 @@ OF_NO_OWNER = {
     *("owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"),
     *("policy_add", "policy_version", "policy_history", "policies_after", "predicate_uses"),
     *("experiment_add", "experiment_totals", "tenant_intervals"),
+    *(name for name in STATEMENTS if name.startswith(("jobs_", "upkeep_"))),
 }
 WHOLE_OWNER = {
     **{name: {"*"} for name in ("search_heads", "search_fragments", "waiting_fragments", "as_of_versions")},

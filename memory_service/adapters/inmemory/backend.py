@@ -14,6 +14,7 @@ class InMemoryBackend:
         self.memories = InMemoryMemoryStore()
         self.keys = InMemoryKeyStore()
         self.policies = InMemoryPolicyStore(self.memories)
+        self.jobs, self.upkeep = self.memories.jobs, self.memories.upkeep
 
     async def close(self) -> None:
         """Let go; there is nothing to close."""

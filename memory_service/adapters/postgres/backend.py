@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memory_service.adapters.postgres import sql
 from memory_service.adapters.postgres.gate import OwnerGate
+from memory_service.adapters.postgres.job_queue import PostgresJobQueue, PostgresUpkeepPlan
 from memory_service.adapters.postgres.keys import PostgresKeyStore
 from memory_service.adapters.postgres.memory_store import PostgresMemoryStore
 from memory_service.adapters.postgres.migrate import SchemaState
@@ -21,6 +22,8 @@ class PostgresBackend:
         self.memories = PostgresMemoryStore(database, OwnerGate(settings.lock_timeout))
         self.keys = PostgresKeyStore(database)
         self.policies = PostgresPolicyStore(database)
+        self.jobs = PostgresJobQueue(settings, database)
+        self.upkeep = PostgresUpkeepPlan(database)
 
     @classmethod
     async def connect(cls, settings: PostgresSettings) -> PostgresBackend:

@@ -110,11 +110,11 @@ LIST_HEADS = statement(
 LIST_BELIEVED = statement(
     "list_believed",
     f"""SELECT {_VERSION}, {_USAGE}, m.created_at
-    FROM (SELECT DISTINCT ON (x.memory_id) x.* FROM memory_versions x
-          WHERE x.owner = $1 AND x.recorded_at <= $25
-          ORDER BY x.memory_id, x.version DESC) v
-    JOIN memories m ON m.owner = $1 AND m.memory_id = v.memory_id
-    WHERE (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid) AND NOT v.redacted
+    FROM memories m CROSS JOIN LATERAL (
+        SELECT x.* FROM memory_versions x
+        WHERE x.owner = $1 AND x.memory_id = m.memory_id AND x.recorded_at <= $25
+        ORDER BY x.version DESC LIMIT 1) v
+    WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid) AND NOT v.redacted
       AND {_matching("v")}
     {_OLDEST_FIRST} LIMIT $4""",
 )

@@ -44,19 +44,30 @@ COUNTERS = (
     Metric("upkeep_changes_total", "Memories changed by the service itself, by step of upkeep.", ("step",)),
     Metric("policy_refresh_failures_total", "Failed looks for changed vocabularies and parameters.", ("reason",)),
     Metric("variant_events_total", "What happened, by side of an experiment.", ("variant", "event")),
-    Metric("job_runs_total", "Background runs, by job and outcome.", ("job", "outcome")),
+    Metric("upkeep_owners_looked_at_total", "Owners looked at for what may be due."),
+    Metric("upkeep_owners_planned_total", "Owners found new or changed, and planned anew."),
+    Metric(
+        "job_runs_total",
+        "Background runs, by job and outcome (done, changed, nothing_due, retried, given_up).",
+        ("job", "outcome"),
+    ),
 )
 HISTOGRAMS = (
     Metric("rpc_duration_seconds", "Time to answer a request, by call.", ("rpc",)),
     Metric("recall_stage_seconds", "Time of each stage of a recall.", ("stage",)),
     Metric("snapshot_load_seconds", "Time to load an owner snapshot, by tier.", ("tier",)),
     Metric("embed_seconds", "Time of one call to the embedding model."),
+    Metric("job_seconds", "Time of one run of a job.", ("job",)),
 )
 GAUGES = (
     Metric("ready", "Whether the server is ready: 1 or 0."),
     Metric("db_pool_size", "Open connections to PostgreSQL."),
     Metric("db_pool_in_use", "Connections to PostgreSQL that are working."),
     Metric("queue_depth", "Work waiting in this process, by queue.", ("queue",)),
+    Metric("job_queue_depth", "Jobs of the deployment that wait, as a worker saw them last.", ("job",)),
+    Metric("job_running", "Jobs of the deployment that run.", ("job",)),
+    Metric("job_given_up", "Jobs of the deployment kept that failed for good.", ("job",)),
+    Metric("job_oldest_seconds", "How long the oldest waiting job has waited.", ("job",)),
     Metric("snapshot_cache_bytes", "Memory taken by owner snapshots.", ("tier",)),
     Metric("snapshot_cache_owners", "Owners at hand in this process.", ("tier",)),
     Metric("query_vector_cache_entries", "Vectors of queries at hand in this process."),
