@@ -163,6 +163,12 @@ class Settings(BaseSettings):
     key_cache_seconds: Annotated[
         float, Field(description="How long a revoked key may still work on other replicas.", ge=0, le=60)
     ] = 2.0
+    policy_refresh_seconds: Annotated[
+        float,
+        Field(
+            description="How soon a tenant's change of vocabulary or parameters is in force everywhere.", gt=0, le=60
+        ),
+    ] = 1.0
     database_pool_max: Annotated[int, Field(description="Connections to PostgreSQL.", ge=2, le=200)] = 16
     database_acquire_seconds_max: Annotated[float, Field(description="Wait for a connection.", gt=0, le=60)] = 5.0
     statement_seconds_max: Annotated[float, Field(description="Time one SQL statement may take.", gt=0, le=600)] = (

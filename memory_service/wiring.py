@@ -29,15 +29,20 @@ from memory_service.app.archiving import Cap, Decay
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
+from memory_service.app.experiments import Outcomes
 from memory_service.app.feed import ChangeFeed
 from memory_service.app.feedback import RecordFeedback
 from memory_service.app.forget import Forget
 from memory_service.app.jobs import JobRunner
+from memory_service.app.move_words import MoveWords
+from memory_service.app.policies import Policies, StartValues
+from memory_service.app.policy_changes import PolicyChanges
 from memory_service.app.promotion import Promotion
 from memory_service.app.reading import Reading
 from memory_service.app.recall import Recall
 from memory_service.app.rejudge import Rejudge
 from memory_service.app.resolve import Resolve
+from memory_service.app.review import Review, Reviews
 from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
 from memory_service.app.schedule import Schedule, ScheduleSettings
@@ -48,10 +53,7 @@ from memory_service.app.upkeep import Upkeep
 from memory_service.app.watch import Watch
 from memory_service.app.write import Write
 from memory_service.config import EmbedderName, Settings
-from memory_service.domain.decay import DecayPolicy
 from memory_service.domain.errors import MemoryServiceError
-from memory_service.domain.ranking import profiles_with
-from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
 from memory_service.jobs.runner import Periodic
@@ -64,6 +66,7 @@ from memory_service.transport.changes import ChangeCalls
 from memory_service.transport.identity import Authenticator
 from memory_service.transport.job_calls import JobCalls
 from memory_service.transport.memory_servicer import MemoryServicer, UseCases
+from memory_service.transport.policy_calls import PolicyCases
 from memory_service.transport.sync_servicer import SyncCases, SyncServicer
 from memory_service.v1 import admin_service_pb2_grpc, memory_service_pb2_grpc, sync_service_pb2_grpc
 
@@ -89,6 +92,7 @@ class Application:
     l1: L1Snapshots
     l2: L2Snapshots
     accesses: AccessRecorder
+    outcomes: Outcomes
     changes: Changes
     upkeep: Upkeep
     schedule: Schedule
@@ -118,6 +122,8 @@ class Application:
         for job in self.jobs:
             await job.stop()
         await self.accesses.flush()
+        with contextlib.suppress(MemoryServiceError):
+            await self.outcomes.flush()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.l1.flushed(), _LAST_NEWS_SECONDS_MAX)
         await self.l1.close()
@@ -170,22 +176,27 @@ async def build_application(
         feed.announce,
     )
     l1.start()
-    parameters = settings.parameters
     vocabulary = Vocabulary.of(unknown=settings.unknown_predicates)
+    start = StartValues(
+        vocabulary,
+        settings.parameters,
+        {tenant: vocabulary.with_policies(own) for tenant, own in settings.merge_policies.items()},
+    )
+    policies = Policies(backend.policies, start, telemetry)
+    await policies.refresh()
     changes = Changes(
         store=store,
         snapshots=l1,
-        drafting=Drafting(embedder, vocabulary, parameters, telemetry),
+        drafting=Drafting(embedder, telemetry),
         clock=clock,
         ids=ids,
         telemetry=telemetry,
-        parameters=parameters,
-        vocabulary=vocabulary,
-        tenants={tenant: vocabulary.with_policies(own) for tenant, own in settings.merge_policies.items()},
+        policies=policies,
     )
+    outcomes = Outcomes(policies, backend.policies, telemetry)
     drops = CacheDrops(l1)
     tokens = Tokens(await backend.keys.secret("tokens"))
-    accesses = AccessRecorder(store, telemetry, on_write=l1.storing_accesses)
+    accesses = AccessRecorder(store, telemetry, policies, on_write=l1.storing_accesses)
     queries = CachedQueryEmbedder(embedder, cache, telemetry)
     recall = Recall(
         snapshots=l1,
@@ -194,8 +205,7 @@ async def build_application(
         accesses=accesses,
         clock=clock,
         telemetry=telemetry,
-        aliases=Aliases(vocabulary),
-        profiles=profiles_with(DecayPolicy.of(vocabulary, parameters)),
+        policies=policies,
     )
     calls = ChangeCalls(
         write_case=Write(changes),
@@ -204,8 +214,10 @@ async def build_application(
         rollback_case=Rollback(changes),
         resolve_case=Resolve(changes),
         revoke_case=Revoke(changes),
+        review_case=Review(changes),
         tokens=tokens,
-        vocabulary=vocabulary,
+        policies=policies,
+        outcomes=outcomes,
     )
     syncing = SyncCases(
         changes=calls,
@@ -220,10 +232,14 @@ async def build_application(
         recall=recall,
         feedback=RecordFeedback(changes, accesses),
         tokens=tokens,
-        vocabulary=vocabulary,
+        policies=policies,
+        outcomes=outcomes,
+        reviews=Reviews(store, tokens, policies),
     )
     authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
-    upkeep = Upkeep((*Decay.both(changes), Promotion(changes), Rejudge(changes), Cap(changes)), telemetry)
+    upkeep = Upkeep(
+        (MoveWords(changes), *Decay.both(changes), Promotion(changes), Rejudge(changes), Cap(changes)), telemetry
+    )
     schedule = Schedule(
         upkeep,
         backend.upkeep,
@@ -244,17 +260,28 @@ async def build_application(
         servicer=MemoryServicer(cases),
         syncing=SyncServicer(syncing),
         feed=feed,
-        admin=AdminServicer(backend.keys, authenticator, clock, ids, facts, JobCalls(schedule, backend.jobs, clock)),
+        admin=AdminServicer(
+            backend.keys,
+            authenticator,
+            clock,
+            ids,
+            facts,
+            JobCalls(schedule, backend.jobs, clock),
+            PolicyCases.of(PolicyChanges(policies, clock), store),
+        ),
         backend=backend,
         cache=cache,
         l1=l1,
         l2=l2,
         accesses=accesses,
         changes=changes,
+        outcomes=outcomes,
         upkeep=upkeep,
         schedule=schedule,
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
+            Periodic("policy_refresh", settings.policy_refresh_seconds, policies.keep_fresh),
+            Periodic("experiment_counts", settings.access_flush_seconds, outcomes.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
             Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
             *(_work(settings, backend, schedule, clock, ids, telemetry) if settings.worker else ()),

@@ -43,9 +43,10 @@ from memory_service.domain.relations import Judgement, StatementRelation
 from memory_service.domain.siblings import Value, settle
 from memory_service.ports.clock import Ids
 
-_EXPLICIT = frozenset({Source.EXPLICIT, Source.EXPLICIT_CORRECTION})
+EXPLICIT = frozenset({Source.EXPLICIT, Source.EXPLICIT_CORRECTION})
 _CONCURRENT = "concurrent: neither writer had seen the other"
 _OWN = "own"
+_FORGOTTEN = "what it says was forgotten, and its writer had not seen that"
 WORDINGS_MAX = 8
 """Wordings that a memory is searched by."""
 
@@ -127,10 +128,10 @@ class Admission:
             return self._suppress(by, touched)
         return self._enter(draft, by, terms, same, encounter)
 
-    def suppress(self, by: Authorship, operation: str) -> ChangeResult:
-        """Accept a change that remembers nothing, since what it is about was forgotten."""
+    def suppress(self, by: Authorship, operation: str, reason: str = _FORGOTTEN) -> ChangeResult:
+        """Accept a change that remembers nothing, since what it is about was forgotten, or for another reason."""
         self.workspace.advance(by, operation)
-        return self._suppress(by, ())
+        return self._suppress(by, (), reason)
 
     def rivals_of(self, draft: Draft, window: Window, now: datetime) -> list[MemoryHead]:
         """Standing memories of the draft's slot that claim something else and cannot hold beside it."""
@@ -163,11 +164,12 @@ class Admission:
         was made from a forgotten memory is as forgotten as what was made from it in time (F8).
         """
         origins = self.workspace.origin_stones(draft.statement.derived_from)
-        stones = [*self.workspace.stones(draft.slot, draft.claim), *origins]
+        keys = ((draft.slot, draft.claim), *draft.former)
+        stones = [*(stone for slot, claim in keys for stone in self.workspace.stones(slot, claim)), *origins]
         if by.explicit_context:
             return any(not by.knowledge.saw(stone.dot) for stone in stones)
         relearnt = bool(self.workspace.with_claim(draft.claim))
-        if draft.source in _EXPLICIT or relearnt:
+        if draft.source in EXPLICIT or relearnt:
             return bool(origins)
         return bool(origins) or bool(stones) or self.workspace.was_forgotten(draft.text)
 
@@ -249,12 +251,12 @@ class Admission:
         for rival in rivals.values():
             past = window.over(by.now) or rival.current.window.over(by.now)
             left = rival.current.evidence.unseen_by(by.knowledge)
-            if past and (left or draft.source not in _EXPLICIT):
+            if past and (left or draft.source not in EXPLICIT):
                 continue
             if left:
                 encounter.standing.append((rival, left, None))
                 continue
-            if draft.source is Source.INFERRED and rival.current.tier is not Tier.CANDIDATE:
+            if _tier(draft) is Tier.CANDIDATE and rival.current.tier is not Tier.CANDIDATE:
                 # A guess is observed before it may replace anything (E3).
                 encounter.standing.append((rival, rival.current.evidence, None))
                 continue
@@ -270,7 +272,7 @@ class Admission:
         updates = judgement is not None and (
             judgement.relation is StatementRelation.UPDATE or rival.id == self.kin.corrected
         )
-        if updates and judgement is not None and draft.source in _EXPLICIT:
+        if updates and judgement is not None and draft.source in EXPLICIT:
             # Who says that something changed corrects what was said before (E4).
             return Ruling(Verdict.REPLACE, f"explicit correction by its wording: {judgement.reason}")
         if not updates and draft.source is Source.INFERRED and rival.current.tier is Tier.CANDIDATE:
@@ -472,7 +474,7 @@ class Admission:
 
     def _rewrite_past(self, draft: Draft, head: MemoryHead, encounter: _Encounter, by: Authorship) -> list[Affected]:
         """A statement that reaches back also limits values that were replaced since (they were loaded for it)."""
-        if not self._single(draft) or draft.source not in _EXPLICIT:
+        if not self._single(draft) or draft.source not in EXPLICIT:
             return []
         window, replaced = encounter.window, {rival.id for rival, _ in encounter.replaced}
         reason = "told later: another value held then"
@@ -523,7 +525,7 @@ class Admission:
         _, judgement = self.kin.rivals.get(rival.id, (rival, None))
         if judgement is None or judgement.relation is not StatementRelation.OPPOSITE:
             return False
-        return draft.source in _EXPLICIT and rival.current.tier is Tier.CANDIDATE
+        return draft.source in EXPLICIT and rival.current.tier is Tier.CANDIDATE
 
     def _weakened(self, encounter: _Encounter, by: Authorship) -> list[Affected]:
         """Stage what a suppressed statement leaves of the rivals it had seen in part."""
@@ -539,8 +541,7 @@ class Admission:
         self.workspace.link(old.id, Relation.MERGED_INTO, into.id)
         return self.settling.retract(old, by, reason)
 
-    def _suppress(self, by: Authorship, touched: Sequence[Affected]) -> ChangeResult:
-        reason = "what it says was forgotten, and its writer had not seen that"
+    def _suppress(self, by: Authorship, touched: Sequence[Affected], reason: str = _FORGOTTEN) -> ChangeResult:
         self.workspace.note(JournalEvent.SUPPRESSED, MemoryId(self.ids.new()), 0, by, reason)
         return self._result(None, Effect.SUPPRESSED, touched, by)
 
@@ -575,13 +576,14 @@ def _later(a: datetime | None, b: datetime | None) -> datetime | None:
 
 
 def _tier(draft: Draft, own: MemoryHead | None = None) -> Tier:
-    """Where a memory stands after a statement of it: what was only ever inferred is observed first (E3)."""
+    """Where a memory stands after a statement: what was only inferred is observed (E3), the sensitive waits (P13)."""
     if own is None:
-        return Tier.CANDIDATE if draft.source is Source.INFERRED else Tier.LONG_TERM
-    if draft.source in _EXPLICIT:
+        waits = draft.sensitive and draft.source is Source.DERIVED
+        return Tier.CANDIDATE if waits or draft.source is Source.INFERRED else Tier.LONG_TERM
+    if draft.source in EXPLICIT:
         return Tier.LONG_TERM
     if own.current.tier is Tier.ARCHIVE:
-        return Tier.CANDIDATE if own.current.source is Source.INFERRED else Tier.LONG_TERM
+        return Tier.CANDIDATE if draft.sensitive or own.current.source is Source.INFERRED else Tier.LONG_TERM
     return own.current.tier
 
 

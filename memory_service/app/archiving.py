@@ -81,7 +81,7 @@ class Cap:
 
     async def __call__(self, owner: OwnerKey) -> int:
         """Archive down to the cap, in batches; see `UpkeepStep`."""
-        limit = self.changes.parameters.cards_max
+        limit = self.changes.parameters_of(owner).cards_max
         if not limit:
             return 0
         retention, now = self.changes.retention_of(owner), self.changes.clock.now()

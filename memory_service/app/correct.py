@@ -84,8 +84,7 @@ class Correct:
                 merged = _statement_of_slot(command)
             draft = None
             if merged is not None:
-                words = self.changes.vocabulary_of(owner)
-                draft = await self.changes.drafting.draft(merged, self.changes.clock.now(), vocabulary=words)
+                draft = await self.changes.drafting_of(owner).draft(merged, self.changes.clock.now())
             result = await self._commit(owner, command, fields, meta, base, draft)
             if result is not None:
                 return for_writer(result, meta)
@@ -118,7 +117,7 @@ class Correct:
         if command.memory_id is not None:
             return await store.get(owner, command.memory_id)
         assert command.slot is not None
-        key = slot_key(command.slot, self.changes.vocabulary)
+        key = slot_key(command.slot, self.changes.vocabulary_of(owner))
         where = MemoryFilter(slots=frozenset({key}), statuses=CURRENT_STATUSES)
         page = await store.list(owner, where, limit=limits.PAGE_SIZE_MAX)
         now = self.changes.clock.now()

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from memory_service.app.commands import Statement
 from memory_service.app.fragmenting import fragment
+from memory_service.app.policies import STARTING_POLICIES
 from memory_service.app.validation import check_statement, check_vector, time_zone
 from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason, Unavailable
 from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import Assertion, Cardinality, Kind, MergePolicy, Source, Visibility
-from memory_service.domain.parameters import Parameters
+from memory_service.domain.policy import OwnerPolicy
 from memory_service.domain.records import Fragment
 from memory_service.domain.retrieval.rows import CONVERSATION
 from memory_service.domain.slots import (
@@ -34,7 +35,6 @@ from memory_service.domain.slots import (
 )
 from memory_service.domain.text import Classification, analyse, classify, find_times, language_of
 from memory_service.domain.text.holding import held_window
-from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.embedder import Embedder
 from memory_service.ports.telemetry import Telemetry
 
@@ -56,6 +56,9 @@ class Draft:
         topic_given: whether the writer named the topic, so that its slot may be compared by similarity (E10).
         pieces: fragment texts; `terms` their lexical terms; `vectors` their unit vectors of shape
             (len(pieces), dimension), None while the model is away.
+        former: slots and claims it would have had under names its predicate took over: what was forgotten of them
+            stays forgotten (B3).
+        sensitive: whether it waits for a person unless the user said it outright (P13).
         field: where the statement stands in the caller's request, for errors found later.
     """
 
@@ -66,12 +69,14 @@ class Draft:
     topic_given: bool
     slot: str
     claim: str
+    former: tuple[tuple[str, str], ...]
     assertion: Assertion | None
     cardinality: Cardinality
     merge: MergePolicy
     source: Source
     confidence: float
     importance: float
+    sensitive: bool
     language: str
     visibility: Visibility
     valid_from: datetime | None
@@ -119,67 +124,61 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Drafting:
-    """Makes drafts: the rules of wording, the vocabulary and the embedder together."""
+    """Makes drafts of one owner: the rules of wording, what is decided for the owner and the embedder together."""
 
     embedder: Embedder
-    vocabulary: Vocabulary
-    parameters: Parameters
     telemetry: Telemetry
+    policy: OwnerPolicy = STARTING_POLICIES.policy
 
-    async def draft(
-        self, statement: Statement, now: datetime, field: str = "memory", *, vocabulary: Vocabulary | None = None
-    ) -> Draft:
+    async def draft(self, statement: Statement, now: datetime, field: str = "memory") -> Draft:
         """One draft.
 
         Raises:
             InvalidInput: naming the field and limit that the statement breaks.
         """
-        (result,) = await self.draft_all([statement], now, [field], vocabulary=vocabulary)
+        (result,) = await self.draft_all([statement], now, [field])
         if isinstance(result, MemoryServiceError):
             raise result
         return result
 
     async def draft_all(
-        self,
-        statements: Sequence[Statement],
-        now: datetime,
-        fields: Sequence[str],
-        *,
-        vocabulary: Vocabulary | None = None,
+        self, statements: Sequence[Statement], now: datetime, fields: Sequence[str]
     ) -> list[Draft | MemoryServiceError]:
         """Drafts in order, with the error in place of a statement that is refused; embedded in one batch."""
-        words = vocabulary or self.vocabulary
         if len(statements) > 4:
-            drafts = await asyncio.to_thread(self._read_all, statements, now, fields, words)
+            drafts = await asyncio.to_thread(self._read_all, statements, now, fields)
         else:
-            drafts = self._read_all(statements, now, fields, words)
+            drafts = self._read_all(statements, now, fields)
         return await self._embedded(drafts)
 
     def _read_all(
-        self, statements: Sequence[Statement], now: datetime, fields: Sequence[str], words: Vocabulary
+        self, statements: Sequence[Statement], now: datetime, fields: Sequence[str]
     ) -> list[Draft | MemoryServiceError]:
         drafts: list[Draft | MemoryServiceError] = []
         for statement, field in zip(statements, fields, strict=True):
             try:
-                drafts.append(self._read(statement, now, field, words))
+                drafts.append(self._read(statement, now, field))
             except MemoryServiceError as error:
                 drafts.append(error)
         return drafts
 
-    def _read(self, statement: Statement, now: datetime, field: str, words: Vocabulary) -> Draft:
+    def _read(self, statement: Statement, now: datetime, field: str) -> Draft:
         check_statement(statement, field)
         visibility = statement.visibility or Visibility.SHARED
         who = audience(visibility, statement.agent)
         said_at = statement.said_at or now
         assertion, cardinality, merge = statement.assertion, Cardinality.MANY, MergePolicy.UNION
         kind = statement.kind
+        former: tuple[tuple[str, str], ...] = ()
         if assertion is not None:
-            predicate = words.resolve(assertion.predicate, f"{field}.assertion.predicate")
+            predicate = self.policy.vocabulary.resolve(assertion.predicate, f"{field}.assertion.predicate")
             assertion = Assertion(canonical_subject(assertion.subject), predicate.name, assertion.object)
             kind = kind or predicate.kind
             cardinality, merge = predicate.cardinality, predicate.merge
             slot = slot_of_assertion(assertion.subject, predicate.name, who)
             claim = claim_of_assertion(slot, assertion.object)
+            old_slots = [slot_of_assertion(assertion.subject, name, who) for name in predicate.formerly]
+            former = tuple((old, claim_of_assertion(old, assertion.object)) for old in old_slots)
         else:
             slot = claim = ""
         text = statement.text or (render_assertion(assertion) if assertion else "")
@@ -209,12 +208,14 @@ class Drafting:
             topic_given=bool(statement.topic),
             slot=slot,
             claim=claim,
+            former=former,
             assertion=assertion,
             cardinality=cardinality,
             merge=merge,
             source=source,
-            confidence=self.parameters.confidence_by_source[source] if confidence is None else confidence,
+            confidence=self.policy.parameters.confidence_by_source[source] if confidence is None else confidence,
             importance=statement.importance or 0.0,
+            sensitive=self.policy.vocabulary.sensitive(assertion.predicate if assertion else topic),
             language=language_of(text),
             visibility=visibility,
             valid_from=valid_from,
@@ -223,7 +224,7 @@ class Drafting:
             pieces=pieces,
             terms=tuple(tuple(analyse(piece)) for piece in pieces),
             field=field,
-            mapped=assertion is not None and words.find(assertion.predicate) is None,
+            mapped=assertion is not None and self.policy.vocabulary.find(assertion.predicate) is None,
         )
 
     def _check_worth(self, statement: Statement, source: Source, field: str) -> None:
@@ -231,7 +232,7 @@ class Drafting:
 
         A confidence that the source stands for (E8) is not the writer's judgement, and is never too little.
         """
-        least = self.parameters.extracted_confidence_min
+        least = self.policy.parameters.extracted_confidence_min
         extracted = statement.assertion is not None and source in (Source.DERIVED, Source.INFERRED)
         if not extracted or statement.confidence is None or statement.confidence >= least:
             return

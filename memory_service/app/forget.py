@@ -124,7 +124,7 @@ class Forget:
     ) -> list[MemoryHead]:
         change = workspace.change
         if command.says is not None:
-            claim = self._claim(command.says)
+            claim = self._claim(workspace.owner, command.says)
             heads = list(await change.heads_of_claims([claim], standing_only=False))
             return await self._with_derived(workspace, heads)
         if command.ids:
@@ -136,15 +136,18 @@ class Forget:
                 heads = await self._of_slot(workspace, command.slot)
             else:
                 assert where is not None
-                heads = list(await change.select(where, limit=self.changes.parameters.memories_max))
+                heads = list(
+                    await change.select(where, limit=self.changes.parameters_of(workspace.owner).memories_max)
+                )
         return await self._with_derived(workspace, await self._with_same_claims(workspace, heads))
 
-    def _claim(self, says: Statement) -> str:
+    def _claim(self, owner: OwnerKey, says: Statement) -> str:
         """The claim a statement makes."""
         who = audience(says.visibility or Visibility.SHARED, says.agent)
         if says.assertion is None:
             return claim_of_text(says.text, who)
-        predicate = self.changes.vocabulary.resolve(says.assertion.predicate, "statement.assertion.predicate")
+        words = self.changes.vocabulary_of(owner)
+        predicate = words.resolve(says.assertion.predicate, "statement.assertion.predicate")
         slot = slot_of_assertion(says.assertion.subject, predicate.name, who)
         return claim_of_assertion(slot, says.assertion.object)
 
@@ -160,8 +163,9 @@ class Forget:
 
     async def _of_slot(self, workspace: Workspace, slot: SlotRef) -> list[MemoryHead]:
         """What is remembered of a slot, by everybody and by each agent for itself."""
-        key = slot_key(slot, self.changes.vocabulary)
-        most = self.changes.parameters.memories_max
+        words = self.changes.vocabulary_of(workspace.owner)
+        key = slot_key(slot, words)
+        most = self.changes.parameters_of(workspace.owner).memories_max
         shared = await workspace.change.select(MemoryFilter(slots=frozenset({key})), limit=most)
         found = {head.id: head for head in shared}
         if slot.topic:
@@ -169,7 +173,7 @@ class Forget:
             spellings = {slot.topic, normalise(slot.topic), *(head.current.topic for head in shared)}
             kin = MemoryFilter(topics=frozenset(spellings))
         else:
-            predicate = self.changes.vocabulary.resolve(slot.predicate, "slot.predicate").name
+            predicate = words.resolve(slot.predicate, "slot.predicate").name
             kin = MemoryFilter(predicates=frozenset({predicate}))
         for head in await workspace.change.select(kin, limit=most):
             if same_slot(head.current.slot, key):
@@ -200,7 +204,9 @@ class Forget:
         digests = {claim for stone in await self._forgotten_before(workspace, ids) for claim in stone.claims}
         if not digests:
             return []
-        heads = await workspace.change.select(MemoryFilter(), limit=self.changes.parameters.memories_max)
+        heads = await workspace.change.select(
+            MemoryFilter(), limit=self.changes.parameters_of(workspace.owner).memories_max
+        )
         return [h for h in heads if workspace.digest(TombstoneScope.CLAIM, h.current.claim) in digests]
 
     async def _with_derived(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> list[MemoryHead]:
@@ -259,12 +265,12 @@ class Forget:
         await self._load_around(workspace, heads)
         reason = command.reason or "forgotten on request"
         if command.slot is not None:
-            key = slot_key(command.slot, self.changes.vocabulary)
+            key = slot_key(command.slot, self.changes.vocabulary_of(workspace.owner))
             private = {head.current.slot for head in heads if same_slot(head.current.slot, key)}
             for slot in sorted({key} | private):
                 workspace.tombstone(TombstoneScope.SLOT, slot, by)
         if command.says is not None:
-            workspace.tombstone(TombstoneScope.CLAIM, self._claim(command.says), by)
+            workspace.tombstone(TombstoneScope.CLAIM, self._claim(workspace.owner, command.says), by)
         for stone in await self._forgotten_before(workspace, command.ids):
             workspace.tombstone_of_digest(TombstoneScope.MEMORY, stone.digest, by, stone.claims)
             for digest_of_claim in stone.claims:

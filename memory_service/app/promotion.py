@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from memory_service.app.own_change import BATCH_MAX, own_change
+from memory_service.app.review import needs_review
 from memory_service.app.service import Changes
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain.ids import OwnerKey
@@ -33,8 +34,16 @@ class Promotion:
         return promoted
 
     async def _stage(self, workspace: Workspace, by: Authorship) -> int:
-        needed = self.changes.parameters.promotion_sessions
-        found = await workspace.change.observed(sessions_min=needed, limit=BATCH_MAX)
+        needed = self.changes.parameters_of(workspace.owner).promotion_sessions
+        words = self.changes.vocabulary_of(workspace.owner)
+        waiting = {
+            name for word in words.predicates.values() if word.sensitive for name in (word.name, *word.aliases)
+        }
+        observed = await workspace.change.observed(sessions_min=needed, limit=BATCH_MAX, except_about=waiting)
+        # What is sensitive waits for a person, however often it is seen (P13).
+        found = [(head, sessions) for head, sessions in observed if not needs_review(head, words)]
+        if not found:
+            return 0
         await workspace.load([head.current.slot for head, _ in found], [])
         workspace.adopt([head for head, _ in found])
         settling = self.changes.settling(workspace)

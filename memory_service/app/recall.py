@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.context_block import TokenEstimate, build_context_block, estimate_tokens
+from memory_service.app.policies import STARTING_POLICIES, OwnerPolicies
 from memory_service.app.query_vector import Embedded, Pace, QueryVector
 from memory_service.app.reading import AsOf, Shown, check_as_of, check_filter, standings
 from memory_service.app.stages import Stage, Watch
@@ -26,7 +27,7 @@ from memory_service.domain import limits
 from memory_service.domain.errors import DeadlineExceeded, InvalidInput, Reason
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import MemoryHead, Status
-from memory_service.domain.ranking import PROFILES, Combination, Ranked, RankingProfile, ScoreBreakdown, rank
+from memory_service.domain.ranking import Combination, Ranked, RankingProfile, ScoreBreakdown, rank
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list, names_list, neighbour_places
 from memory_service.domain.retrieval.columns import Floats, Ints, Mask
@@ -176,7 +177,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The use case. `profiles` are the ranking profiles by name; `aliases` find predicates by other names."""
+    """The use case. `policies` tell the owner's ranking profiles and its predicates' other names."""
 
     snapshots: SnapshotSource
     store: MemoryStore
@@ -184,8 +185,7 @@ class Recall:
     accesses: AccessRecorder
     clock: Clock
     telemetry: Telemetry
-    aliases: Aliases
-    profiles: Mapping[str, RankingProfile] = field(default_factory=lambda: PROFILES)
+    policies: OwnerPolicies = STARTING_POLICIES
     settings: RecallSettings = field(default_factory=RecallSettings)
     pace: Pace = field(default_factory=Pace)
 
@@ -203,12 +203,13 @@ class Recall:
             DeadlineExceeded: the memories themselves could not be had in time.
             Unavailable: the store is away. (An embedder that is away only degrades the answer.)
         """
-        request, profile = self._checked(request)
+        policy = self.policies.of(request.owner)
+        request, profile = self._checked(request, policy.profiles)
         request, asked = self._timed(request)
         watch = Watch(self.clock, self.telemetry, request.deadline_seconds)
         snapshot, embedded = await self._gathered(request, profile, watch)
         now = request.as_of or self.clock.now()
-        search = _Search(snapshot, request, profile, self.aliases, embedded, self.embedder.model.id, now, watch)
+        search = _Search(snapshot, request, profile, policy.aliases, embedded, self.embedder.model.id, now, watch)
         if len(snapshot.live) >= self.settings.thread_memories_min:
             found = await asyncio.to_thread(search.run)
         else:
@@ -221,7 +222,9 @@ class Recall:
             self.accesses.record(request.owner, (m.head.id for m in response.memories), self.clock.now())
         return response
 
-    def _checked(self, request: RecallRequest) -> tuple[RecallRequest, RankingProfile]:
+    def _checked(
+        self, request: RecallRequest, profiles: Mapping[str, RankingProfile]
+    ) -> tuple[RecallRequest, RankingProfile]:
         if request.query.strip():
             check_storable(request.query, "query", limits.QUERY_CHARS_MAX)
         check_count(request.limit, "limit", minimum=1, maximum=limits.RECALL_LIMIT_MAX)
@@ -232,13 +235,13 @@ class Recall:
         check_as_of(request.times)
         time_zone(request.time_zone, "time_zone")
         check_name(request.agent, "agent")
-        profile = self.profiles.get(request.profile)
+        profile = profiles.get(request.profile)
         if profile is None:
             raise InvalidInput(
                 Reason.FIELD_INVALID,
                 "profile is not the name of a ranking profile",
                 field="profile",
-                metadata={"known": ", ".join(sorted(self.profiles))},
+                metadata={"known": ", ".join(sorted(profiles))},
             )
         if request.deadline_seconds is not None and request.deadline_seconds <= 0:
             _out_of_time()

@@ -49,7 +49,7 @@ class Rejudge:
         return changed
 
     async def _stage(self, workspace: Workspace, by: Authorship) -> int:
-        wait = timedelta(days=self.changes.parameters.contested_days)
+        wait = timedelta(days=self.changes.parameters_of(workspace.owner).contested_days)
         due = await workspace.change.contested(unchanged_since=by.now - wait, limit=_DUE_MAX)
         if not due:
             return 0
@@ -136,7 +136,7 @@ class _Judge:
         if len(group) == 1:
             self.settling.release(group, self.by)
             return
-        parameters, decay = self.changes.parameters, self._retention.decay
+        parameters, decay = self._retention.decay.parameters, self._retention.decay
         if any(head.current.disputed for head in group):
             verdict = readjudicate([side_of(head, decay, self.by.now) for head in group], parameters)
             if verdict is not None:
@@ -200,7 +200,7 @@ class _Judge:
         head = self.workspace.heads[due.id]
         if head.current.version != due.current.version:
             return
-        days = self.changes.parameters.contested_days
+        days = self._retention.decay.parameters.contested_days
         reason = f"judged again and undecided; looked at again after {days:g} days"
         old = head.current
         after = self.workspace.revise(head, self.by, reason, dot=old.dot, context=old.context)

@@ -137,7 +137,9 @@ class Rollback:
         return ChangeResult(after, Effect.UPDATED, tuple(touched), state.revision, state.clock, by.dot)
 
     def _rivals(self, workspace: Workspace, head: MemoryHead, old: MemoryVersion) -> list[MemoryHead]:
-        predicate = self.changes.vocabulary.find(old.assertion.predicate) if old.assertion else None
+        predicate = (
+            self.changes.vocabulary_of(workspace.owner).find(old.assertion.predicate) if old.assertion else None
+        )
         if predicate is None or predicate.cardinality is Cardinality.MANY:
             return []
         others = [h for h in workspace.in_slot(old.slot) if h.id != head.id]

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from memory_service.app.admission import EXPLICIT
 from memory_service.app.commands import BatchItem, ChangeMeta, ChangeResult, Statement
 from memory_service.app.disputes import left_alone
 from memory_service.app.drafts import Draft
 from memory_service.app.group_commit import GroupCommit
 from memory_service.app.kinship import NO_KIN, Kin, Nearby, settled_in, takes_part
 from memory_service.app.replay import replayed, stored_outcome
+from memory_service.app.review import was_rejected
 from memory_service.app.service import Changes, for_writer, statement_payload
 from memory_service.app.targets import not_found
 from memory_service.app.validation import check_list, check_meta
@@ -26,6 +28,7 @@ from memory_service.domain.slots import payload_digest
 from memory_service.domain.vector_clock import VectorClock
 
 _OPERATION = "write"
+_REJECTED = "a person rejected it in review"
 _COMPARED_MAX = 16
 """Newest memories of a topic whose vectors a new statement is compared with."""
 
@@ -50,8 +53,7 @@ class Write:
             LimitExceeded: for a full quota or disk. Unavailable: when the database is away.
         """
         check_meta(meta)
-        words = self.changes.vocabulary_of(owner)
-        draft = await self.changes.drafting.draft(statement, self.changes.clock.now(), vocabulary=words)
+        draft = await self.changes.drafting_of(owner).draft(statement, self.changes.clock.now())
         return await self._group.join(owner, (draft, meta))
 
     async def _commit_group(
@@ -93,11 +95,8 @@ class Write:
         ]
         places = list(positions if positions is not None else range(len(items)))
         fields = [f"items[{place}].memory" for place in places]
-        drafts = await self.changes.drafting.draft_all(
-            [item.statement for item in items],
-            self.changes.clock.now(),
-            fields,
-            vocabulary=self.changes.vocabulary_of(owner),
+        drafts = await self.changes.drafting_of(owner).draft_all(
+            [item.statement for item in items], self.changes.clock.now(), fields
         )
         for index, meta in enumerate(metas):
             try:
@@ -119,7 +118,8 @@ class Write:
         async with self.changes.store.change(owner) as change:
             workspace = Workspace.of(change, self.changes.ids, owner)
             authors: list[Authorship] = []
-            await workspace.load([d.slot for d in accepted], [d.claim for d in accepted])
+            keys = [(d.slot, d.claim) for d in accepted] + [key for d in accepted for key in d.former]
+            await workspace.load([slot for slot, _ in keys], [claim for _, claim in keys])
             await workspace.load_past(d.slot for d in accepted if d.reaches_back)
             for draft, meta, near in zip(drafts, metas, nearby, strict=True):
                 if isinstance(draft, MemoryServiceError):
@@ -154,15 +154,25 @@ class Write:
         if draft.source in (Source.INFERRED, Source.DERIVED):
             await workspace.load_wordings()
         similar = await self._similar(workspace, draft)
-        kin = NO_KIN
-        if takes_part(draft, meta):
-            kin = await self.changes.kinship().kin(workspace, draft, near)
-            draft = settled_in(draft, kin)
-        result = self.changes.admission(workspace, similar, kin).admit(draft, by)
-        await self._release(workspace, kin, by)
+        if await self._rejected(workspace, draft):
+            result = self.changes.admission(workspace, similar).suppress(by, _OPERATION, _REJECTED)
+        else:
+            kin = NO_KIN
+            if takes_part(draft, meta):
+                kin = await self.changes.kinship().kin(workspace, draft, near)
+                draft = settled_in(draft, kin)
+            result = self.changes.admission(workspace, similar, kin).admit(draft, by)
+            await self._release(workspace, kin, by)
         workspace.answer(_OPERATION, by, digest, result)
         authors.append(by)
         return for_writer(result, meta)
+
+    async def _rejected(self, workspace: Workspace, draft: Draft) -> bool:
+        """Whether a person said of the same claim that it is wrong, and the user has not said it since (P13)."""
+        if not draft.sensitive or draft.source in EXPLICIT or workspace.with_claim(draft.claim):
+            return False
+        heads = await workspace.change.heads_of_claims([draft.claim], standing_only=False)
+        return any(was_rejected(head) for head in heads)
 
     async def _release(self, workspace: Workspace, kin: Kin, by: Authorship) -> None:
         """Stage that what only a value now replaced contradicted stands undisputed again (E5)."""

@@ -47,7 +47,7 @@ _COLOURS = {
 
 
 _NOT_REMEMBERED = {
-    "suppressed": "not remembered: what it says was forgotten, and this writer had not seen that",
+    "suppressed": "not remembered: what it says was forgotten or rejected, and this writer had not seen that",
 }
 
 

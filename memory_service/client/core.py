@@ -11,13 +11,14 @@ from memory_service.client import types as t
 from memory_service.client.batches import BatchProgress, BatchWriter, WriteOutcome
 from memory_service.client.decisions import Decisions
 from memory_service.client.errors import InvalidArgument
+from memory_service.client.policies import PolicyCalls
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
 
 BATCH_SIZE = 100
 
 
-class Core(Decisions):
+class Core(PolicyCalls, Decisions):
     """Every call of the API as a coroutine. Arguments common to all of them:
 
     Args:

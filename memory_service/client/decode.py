@@ -36,22 +36,23 @@ def duration(value: Duration) -> timedelta:
     return timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
 
 
-def _words(wrapper: EnumTypeWrapper, prefix: str, kind: type[_Word]) -> Callable[[int], _Word]:
+def words(wrapper: EnumTypeWrapper, prefix: str, kind: type[_Word]) -> Callable[[int], _Word]:
+    """What reads an enum of the wire: the word of its number, `UNKNOWN` for one this client does not know."""
     names = {value: name.removeprefix(f"{prefix}_") for name, value in wrapper.items()}
-    words = {value: kind[name] for value, name in names.items() if name in kind.__members__}
+    known = {value: kind[name] for value, name in names.items() if name in kind.__members__}
     unknown = kind["UNKNOWN"]
-    return lambda number: words.get(number, unknown)
+    return lambda number: known.get(number, unknown)
 
 
-_kind = _words(pb.Kind, "KIND", t.Kind)
-_source = _words(pb.Source, "SOURCE", t.Source)
-_tier = _words(pb.Tier, "TIER", t.Tier)
-_status = _words(pb.Status, "STATUS", t.Status)
-_standing = _words(pb.Standing, "STANDING", t.Standing)
-_visibility = _words(pb.Visibility, "VISIBILITY", t.Visibility)
-_relation = _words(pb.Relation, "RELATION", t.Relation)
-_effect = _words(api.Effect, "EFFECT", t.Effect)
-_role = _words(admin.Role, "ROLE", t.Role)
+kind_word = words(pb.Kind, "KIND", t.Kind)
+_source = words(pb.Source, "SOURCE", t.Source)
+_tier = words(pb.Tier, "TIER", t.Tier)
+_status = words(pb.Status, "STATUS", t.Status)
+_standing = words(pb.Standing, "STANDING", t.Standing)
+_visibility = words(pb.Visibility, "VISIBILITY", t.Visibility)
+_relation = words(pb.Relation, "RELATION", t.Relation)
+_effect = words(api.Effect, "EFFECT", t.Effect)
+_role = words(admin.Role, "ROLE", t.Role)
 
 
 def json_value(value: Value) -> t.JsonValue:
@@ -92,7 +93,7 @@ def memory(value: pb.Memory) -> t.Memory:
         id=value.id,
         version=value.version,
         etag=value.etag,
-        kind=_kind(value.kind),
+        kind=kind_word(value.kind),
         text=value.text,
         assertion=t.Assertion(said.subject, said.predicate, json_value(said.object))
         if value.HasField("assertion")
@@ -141,7 +142,9 @@ def _affected(value: api.Affected) -> t.Affected:
     )
 
 
-def write_result(value: api.WriteResponse | api.CorrectResponse | api.ResolveConflictResponse) -> t.WriteResult:
+def write_result(
+    value: api.WriteResponse | api.CorrectResponse | api.ResolveConflictResponse | api.DecideReviewResponse,
+) -> t.WriteResult:
     """What remembering, correcting or deciding did."""
     return _changed(value, _effect(value.effect))
 
@@ -152,7 +155,11 @@ def rollback_result(value: api.RollbackResponse) -> t.WriteResult:
 
 
 def _changed(
-    value: api.WriteResponse | api.CorrectResponse | api.RollbackResponse | api.ResolveConflictResponse,
+    value: api.WriteResponse
+    | api.CorrectResponse
+    | api.RollbackResponse
+    | api.ResolveConflictResponse
+    | api.DecideReviewResponse,
     effect: t.Effect,
 ) -> t.WriteResult:
     return t.WriteResult(

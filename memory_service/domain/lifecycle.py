@@ -85,6 +85,8 @@ TRANSITIONS: Final[frozenset[Transition]] = frozenset(
     | _tiers(_E.PROMOTED, {Tier.CANDIDATE}, {Tier.LONG_TERM}, revives=True)
     # Its content was rewritten, or what surrounds it.
     | _moves(_E.CORRECTED, _STANDING, _STANDING, settles=True)
+    # Its predicate is called otherwise now, whatever its state.
+    | _moves(_E.CORRECTED, Status, Status, same_status=True)
     # What is told later of the past limits what was replaced since.
     | _moves(_E.CORRECTED, {Status.SUPERSEDED}, {Status.SUPERSEDED})
     | _moves(_E.SUPERSEDED, {Status.SUPERSEDED}, {Status.SUPERSEDED})

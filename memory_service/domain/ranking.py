@@ -123,11 +123,6 @@ PROFILES: Final[Mapping[str, RankingProfile]] = MappingProxyType(
 measuring the others against."""
 
 
-def profiles_with(decay: DecayPolicy) -> Mapping[str, RankingProfile]:
-    """The profiles by name, fading by `decay`."""
-    return MappingProxyType({name: replace(profile, decay=decay) for name, profile in PROFILES.items()})
-
-
 @dataclass(frozen=True, slots=True)
 class ScoreBreakdown:
     """Why a memory stands where it stands. None: that list did not run, or did not find it.

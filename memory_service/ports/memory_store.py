@@ -21,7 +21,7 @@ Contract, for every backend (held by the suite in `tests/contracts/`):
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -47,6 +47,7 @@ from memory_service.domain.records import (
     TombstoneScope,
 )
 from memory_service.domain.retention import Idle
+from memory_service.domain.reuse import Interval
 from memory_service.domain.vector_clock import Dot, VectorClock
 
 __all__ = [
@@ -180,9 +181,12 @@ class OwnerChange(Protocol):
         """Versions made by these revisions, of memories that still have a head, by (revision, id, version)."""
         ...
 
-    async def observed(self, *, sessions_min: int, limit: int) -> Sequence[tuple[MemoryHead, int]]:
+    async def observed(
+        self, *, sessions_min: int, limit: int, except_about: Collection[str] = ()
+    ) -> Sequence[tuple[MemoryHead, int]]:
         """Standing candidates stated in at least `sessions_min` distinct sessions, with how many; oldest first.
 
+        Those whose predicate (or topic, without one) is in `except_about` are left out.
         A session counts when a statement made in it is among the memory's evidence; no session at all does not.
         """
         ...
@@ -320,8 +324,21 @@ class MemoryStore(Protocol):
         """Drop the records of changes up to a revision, and remember that they are gone. Journals stay."""
         ...
 
-    async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
-        """Add to access counts, move last access forward; unknown ids are passed over. Makes no version."""
+    async def record_access(
+        self,
+        owner: OwnerKey,
+        accesses: Mapping[MemoryId, tuple[int, datetime]],
+        predicates: Collection[str] = (),
+    ) -> None:
+        """Add to access counts, move last access forward; unknown ids are passed over. Makes no version.
+
+        The time since the last access is counted as a re-use interval (E1b), under its predicate when it is one
+        of `predicates` (a word that a user made up is nothing to keep in a statistic).
+        """
+        ...
+
+    async def intervals(self, owner: OwnerKey) -> Sequence[Interval]:
+        """The owner's re-use intervals, of each kind, predicate and bucket once."""
         ...
 
     async def waiting_fragments(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[Fragment]:

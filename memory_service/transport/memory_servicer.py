@@ -12,21 +12,25 @@ from memory_service.app.commands import (
     ChangeMeta,
     ChangeResult,
 )
+from memory_service.app.experiments import Outcomes
 from memory_service.app.feedback import Outcome, RecordFeedback
+from memory_service.app.policies import OwnerPolicies
 from memory_service.app.reading import AsOf, Reading, parse_memory_id
 from memory_service.app.recall import Recall, RecallRequest, RecallResponse
+from memory_service.app.review import Cause, Reviews
 from memory_service.app.tokens import Tokens
 from memory_service.app.validation import check_list
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
 from memory_service.domain.ids import MemoryId, OwnerKey
-from memory_service.domain.vocabulary import Vocabulary
+from memory_service.domain.policy import Measure
 from memory_service.ports.keys import Role
 from memory_service.ports.snapshots import Freshness, Requirement
 from memory_service.transport.changes import ChangeCalls, item_error
 from memory_service.transport.convert import (
     event_out,
     filter_in,
+    head_out,
     link_out,
     recalled_out,
     shown_out,
@@ -40,6 +44,8 @@ from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import memory_service_pb2_grpc as api_grpc
 from memory_service.v1 import types_pb2 as pb
 
+_CAUSES_OUT = {cause: api.ReviewCause.Value(f"REVIEW_CAUSE_{cause.name}") for cause in Cause}
+
 
 @dataclass(frozen=True, slots=True)
 class UseCases:
@@ -50,7 +56,9 @@ class UseCases:
     recall: Recall
     feedback: RecordFeedback
     tokens: Tokens
-    vocabulary: Vocabulary
+    policies: OwnerPolicies
+    outcomes: Outcomes
+    reviews: Reviews
 
 
 class MemoryServicer(api_grpc.MemoryServiceServicer):
@@ -100,7 +108,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             owner=owner,
             query=request.query,
             vector=np.fromiter(embedding, np.float32, len(embedding)) if embedding else None,
-            where=filter_in(request.filter, self._cases.vocabulary),
+            where=filter_in(request.filter, self._cases.policies.of(owner).vocabulary),
             limit=request.limit or limits.RECALL_LIMIT_DEFAULT,
             token_budget=request.token_budget or None,
             requirement=self._requirement(owner, request.consistency),
@@ -113,7 +121,10 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             resolve_time=request.resolve_time,
             time_zone=request.time_zone,
         )
-        return self._recalled(owner, await self._cases.recall(asked))
+        answer = await self._cases.recall(asked)
+        self._cases.outcomes.note(owner, Measure.RECALL)
+        self._cases.outcomes.note(owner, Measure.RECALLED, len(answer.memories))
+        return self._recalled(owner, answer)
 
     def _requirement(self, owner: OwnerKey, message: pb.Consistency) -> Requirement:
         which = message.WhichOneof("requirement")
@@ -154,6 +165,21 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         caller, owner = authorised(request, Role.WRITER)
         return await self._cases.changes.resolve(owner, request, caller.actor)
 
+    async def ListReviews(self, request: api.ListReviewsRequest, context: Any) -> api.ListReviewsResponse:
+        _, owner = authorised(request, Role.READER)
+        page = await self._cases.reviews(owner, request.page_size, request.page_token, request.agent)
+        return api.ListReviewsResponse(
+            reviews=[
+                api.Review(memory=head_out(head), cause=_CAUSES_OUT[cause])  # type: ignore[arg-type]
+                for head, cause in page.items
+            ],
+            next_page_token=page.next_token,
+        )
+
+    async def DecideReview(self, request: api.DecideReviewRequest, context: Any) -> api.DecideReviewResponse:
+        caller, owner = authorised(request, Role.WRITER)
+        return await self._cases.changes.review(owner, request, caller.actor)
+
     async def RevokeWriter(self, request: api.RevokeWriterRequest, context: Any) -> api.RevokeWriterResponse:
         caller, owner = authorised(request, Role.WRITER)
         return await self._cases.changes.revoke(owner, request, caller.actor)
@@ -170,7 +196,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         _, owner = authorised(request, Role.READER)
         page = await self._cases.reading.list(
             owner,
-            filter_in(request.filter, self._cases.vocabulary),
+            filter_in(request.filter, self._cases.policies.of(owner).vocabulary),
             page_size=request.page_size,
             page_token=request.page_token,
             agent=request.agent,
@@ -195,6 +221,10 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         items = [_feedback_in(message, index) for index, message in enumerate(request.items)]
         meta = ChangeMeta(actor=caller.actor, request_id=request.request_id)
         result = await self._cases.feedback(owner, items, meta)
+        if not result.replayed:
+            for outcome, measure in ((Outcome.ADOPTED, Measure.ADOPTED), (Outcome.REJECTED, Measure.REJECTED)):
+                told = sum(1 for memory_id, said in items if said is outcome and memory_id not in result.missing)
+                self._cases.outcomes.note(owner, measure, told)
         return api.RecordFeedbackResponse(
             recorded=result.recorded,
             missing_ids=[str(i) for i in result.missing],

@@ -33,6 +33,19 @@ class CorrectionNature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CORRECTION_NATURE_WRONG: _ClassVar[CorrectionNature]
     CORRECTION_NATURE_OUTDATED: _ClassVar[CorrectionNature]
 
+class ReviewCause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REVIEW_CAUSE_UNSPECIFIED: _ClassVar[ReviewCause]
+    REVIEW_CAUSE_SENSITIVE: _ClassVar[ReviewCause]
+    REVIEW_CAUSE_CONTESTED: _ClassVar[ReviewCause]
+
+class ReviewDecision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REVIEW_DECISION_UNSPECIFIED: _ClassVar[ReviewDecision]
+    REVIEW_DECISION_ACCEPT: _ClassVar[ReviewDecision]
+    REVIEW_DECISION_REJECT: _ClassVar[ReviewDecision]
+    REVIEW_DECISION_REOPEN: _ClassVar[ReviewDecision]
+
 class RecallOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     RECALL_OUTCOME_UNSPECIFIED: _ClassVar[RecallOutcome]
@@ -52,6 +65,13 @@ EFFECT_YIELDED: Effect
 CORRECTION_NATURE_UNSPECIFIED: CorrectionNature
 CORRECTION_NATURE_WRONG: CorrectionNature
 CORRECTION_NATURE_OUTDATED: CorrectionNature
+REVIEW_CAUSE_UNSPECIFIED: ReviewCause
+REVIEW_CAUSE_SENSITIVE: ReviewCause
+REVIEW_CAUSE_CONTESTED: ReviewCause
+REVIEW_DECISION_UNSPECIFIED: ReviewDecision
+REVIEW_DECISION_ACCEPT: ReviewDecision
+REVIEW_DECISION_REJECT: ReviewDecision
+REVIEW_DECISION_REOPEN: ReviewDecision
 RECALL_OUTCOME_UNSPECIFIED: RecallOutcome
 RECALL_OUTCOME_ADOPTED: RecallOutcome
 RECALL_OUTCOME_REJECTED: RecallOutcome
@@ -543,6 +563,72 @@ class ResolveConflictRequest(_message.Message):
     def __init__(self, user: _Optional[str] = ..., memory_ids: _Optional[_Iterable[str]] = ..., keep: _Optional[str] = ..., merge: _Optional[_Union[_types_pb2.MemoryInput, _Mapping]] = ..., dismiss: _Optional[bool] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
 
 class ResolveConflictResponse(_message.Message):
+    __slots__ = ("memory", "effect", "affected", "token", "context", "dot", "replayed")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
+    AFFECTED_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DOT_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    memory: _types_pb2.Memory
+    effect: Effect
+    affected: _containers.RepeatedCompositeFieldContainer[Affected]
+    token: str
+    context: _types_pb2.VectorClock
+    dot: _types_pb2.Dot
+    replayed: bool
+    def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., effect: _Optional[_Union[Effect, str]] = ..., affected: _Optional[_Iterable[_Union[Affected, _Mapping]]] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., replayed: _Optional[bool] = ...) -> None: ...
+
+class ListReviewsRequest(_message.Message):
+    __slots__ = ("user", "page_size", "page_token", "agent")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    page_size: int
+    page_token: str
+    agent: str
+    def __init__(self, user: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., agent: _Optional[str] = ...) -> None: ...
+
+class Review(_message.Message):
+    __slots__ = ("memory", "cause")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    memory: _types_pb2.Memory
+    cause: ReviewCause
+    def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., cause: _Optional[_Union[ReviewCause, str]] = ...) -> None: ...
+
+class ListReviewsResponse(_message.Message):
+    __slots__ = ("reviews", "next_page_token")
+    REVIEWS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    reviews: _containers.RepeatedCompositeFieldContainer[Review]
+    next_page_token: str
+    def __init__(self, reviews: _Optional[_Iterable[_Union[Review, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class DecideReviewRequest(_message.Message):
+    __slots__ = ("user", "memory_id", "decision", "reason", "etag", "request_id", "dot", "context")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_ID_FIELD_NUMBER: _ClassVar[int]
+    DECISION_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    DOT_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    memory_id: str
+    decision: ReviewDecision
+    reason: str
+    etag: str
+    request_id: str
+    dot: _types_pb2.Dot
+    context: _types_pb2.VectorClock
+    def __init__(self, user: _Optional[str] = ..., memory_id: _Optional[str] = ..., decision: _Optional[_Union[ReviewDecision, str]] = ..., reason: _Optional[str] = ..., etag: _Optional[str] = ..., request_id: _Optional[str] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
+
+class DecideReviewResponse(_message.Message):
     __slots__ = ("memory", "effect", "affected", "token", "context", "dot", "replayed")
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     EFFECT_FIELD_NUMBER: _ClassVar[int]

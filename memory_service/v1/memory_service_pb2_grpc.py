@@ -88,6 +88,16 @@ class MemoryServiceStub:
                 request_serializer=memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictResponse.FromString,
                 _registered_method=True)
+        self.ListReviews = channel.unary_unary(
+                '/memory_service.v1.MemoryService/ListReviews',
+                request_serializer=memory__service_dot_v1_dot_memory__service__pb2.ListReviewsRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.ListReviewsResponse.FromString,
+                _registered_method=True)
+        self.DecideReview = channel.unary_unary(
+                '/memory_service.v1.MemoryService/DecideReview',
+                request_serializer=memory__service_dot_v1_dot_memory__service__pb2.DecideReviewRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.DecideReviewResponse.FromString,
+                _registered_method=True)
         self.RevokeWriter = channel.unary_unary(
                 '/memory_service.v1.MemoryService/RevokeWriter',
                 request_serializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterRequest.SerializeToString,
@@ -182,6 +192,20 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListReviews(self, request, context):
+        """Lists memories that wait for a person: sensitive ones that nobody said outright, and contested ones.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DecideReview(self, request, context):
+        """Accepts or rejects a sensitive memory that waits, or takes that decision back.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RevokeWriter(self, request, context):
         """Undoes everything that a device or agent wrote since a time, and what was derived from it.
         """
@@ -255,6 +279,16 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ResolveConflict,
                     request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictResponse.SerializeToString,
+            ),
+            'ListReviews': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListReviews,
+                    request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.ListReviewsRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__service__pb2.ListReviewsResponse.SerializeToString,
+            ),
+            'DecideReview': grpc.unary_unary_rpc_method_handler(
+                    servicer.DecideReview,
+                    request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.DecideReviewRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__service__pb2.DecideReviewResponse.SerializeToString,
             ),
             'RevokeWriter': grpc.unary_unary_rpc_method_handler(
                     servicer.RevokeWriter,
@@ -546,6 +580,60 @@ class MemoryService:
             '/memory_service.v1.MemoryService/ResolveConflict',
             memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictRequest.SerializeToString,
             memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListReviews(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/ListReviews',
+            memory__service_dot_v1_dot_memory__service__pb2.ListReviewsRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__service__pb2.ListReviewsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DecideReview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/DecideReview',
+            memory__service_dot_v1_dot_memory__service__pb2.DecideReviewRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__service__pb2.DecideReviewResponse.FromString,
             options,
             channel_credentials,
             insecure,

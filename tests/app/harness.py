@@ -25,6 +25,7 @@ from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
 from memory_service.app.feedback import Outcome, RecordFeedback
 from memory_service.app.forget import Forget
+from memory_service.app.policies import FixedPolicies, OwnerPolicies
 from memory_service.app.promotion import Promotion
 from memory_service.app.reading import Reading
 from memory_service.app.rejudge import Rejudge
@@ -88,6 +89,7 @@ class World:
         parameters: Parameters | None = None,
         vocabulary: Vocabulary | None = None,
         tenants: Mapping[str, Vocabulary] | None = None,
+        policies: OwnerPolicies | None = None,
         seed: int = 7,
     ) -> None:
         self.clock = ManualClock(START)
@@ -97,7 +99,8 @@ class World:
         self.snapshots = PlainSnapshots(self.store, self.embedder)
         self.vocabulary = vocabulary or Vocabulary.of()
         self.parameters = parameters or Parameters()
-        drafting = Drafting(self.embedder, self.vocabulary, self.parameters, Silent())
+        self.policies = policies or FixedPolicies.with_words(self.vocabulary, self.parameters, tenants)
+        drafting = Drafting(self.embedder, Silent())
         self.changes = Changes(
             store=self.store,
             snapshots=self.snapshots,
@@ -105,9 +108,7 @@ class World:
             clock=self.clock,
             ids=self.ids,
             telemetry=Silent(),
-            parameters=self.parameters,
-            vocabulary=self.vocabulary,
-            tenants=tenants or {},
+            policies=self.policies,
         )
         self.tokens = Tokens(b"k" * 32)
         self.write = Write(self.changes)

@@ -185,9 +185,10 @@ def test_every_command_has_help_and_json(shell: Shell) -> None:
         *("serve", "migrate", "keys", "write", "recall", "correct", "forget", "list", "show", "history"),
         *("rollback", "load", "eval", "eval-pairs", "eval-evolution", "simulate", "doctor", "demo", "version"),
         *("feedback", "watch", "conflicts", "resolve", "revoke", "sync", "offline"),
+        *("vocabulary", "parameters", "experiments", "calibrate", "reviews", "accept", "reject"),
         *("worker", "jobs"),
     }
-    for name in names - {"keys", "serve", "worker", "migrate", "offline"}:
+    for name in names - {"keys", "serve", "worker", "migrate", "offline", "vocabulary", "parameters"}:
         assert "--json" in shell(name, "--help").stdout, name
 
 

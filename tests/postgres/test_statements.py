@@ -20,15 +20,19 @@ from tests.postgres.fixtures import connected
 
 OWNER_TABLES = (
     "owners|devices|changes|memory_versions|memories|forgotten|fragments|links|journal|tombstones|idempotency"
+    "|reuse_intervals"
 )
 OF_NO_OWNER = {
     *("owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"),
+    *("policy_add", "policy_version", "policy_history", "policies_after", "predicate_uses"),
+    *("experiment_add", "experiment_totals", "tenant_intervals"),
     *(name for name in STATEMENTS if name.startswith(("jobs_", "upkeep_"))),
 }
 WHOLE_OWNER = {
     **{name: {"*"} for name in ("search_heads", "search_fragments", "waiting_fragments", "as_of_versions")},
     "first_unseen": {"devices_pkey"},
     "idle_devices": {"devices_active"},
+    "intervals": {"reuse_intervals_pkey"},
     "wordings": {"tombstones_wordings"},
     "observed_heads": {"memories_observed"},
 }
@@ -172,5 +176,6 @@ FROM memories v;
 INSERT INTO idempotency SELECT v.owner, 'd', v.revision, v.text, 'write', '', '{{}}', 1, now() FROM memories v;
 INSERT INTO devices SELECT v.owner, v.text, 1, now(), v.revision % 500 > 40, 1, 1 FROM memories v;
 INSERT INTO changes SELECT v.owner, v.revision, 'd', v.revision, 'write', 'a', 'g', v.recorded_at FROM memories v;
+INSERT INTO reuse_intervals SELECT v.owner, v.kind, v.text, 3, 1 FROM memories v;
 ANALYZE;
 """

@@ -5,6 +5,7 @@ from memory_service.adapters.inmemory.clock import ManualClock, RandomIds, Seede
 from memory_service.adapters.inmemory.job_queue import InMemoryJobQueue, InMemoryUpkeepPlan
 from memory_service.adapters.inmemory.keys import InMemoryKeyStore
 from memory_service.adapters.inmemory.memory_store import InMemoryMemoryStore
+from memory_service.adapters.inmemory.policies import InMemoryPolicyStore
 from memory_service.adapters.inmemory.shared_cache import InMemorySharedCache
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "InMemoryJobQueue",
     "InMemoryKeyStore",
     "InMemoryMemoryStore",
+    "InMemoryPolicyStore",
     "InMemorySharedCache",
     "InMemoryUpkeepPlan",
     "ManualClock",

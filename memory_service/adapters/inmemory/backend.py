@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from memory_service.adapters.inmemory.keys import InMemoryKeyStore
 from memory_service.adapters.inmemory.memory_store import InMemoryMemoryStore
+from memory_service.adapters.inmemory.policies import InMemoryPolicyStore
 
 
 class InMemoryBackend:
-    """`memories`, `keys`, `jobs` and `upkeep` live as long as it, and no longer: for simulations and tests."""
+    """The stores live as long as it, and no longer: for simulations and tests."""
 
     def __init__(self) -> None:
         self.memories = InMemoryMemoryStore()
         self.keys = InMemoryKeyStore()
+        self.policies = InMemoryPolicyStore(self.memories)
         self.jobs, self.upkeep = self.memories.jobs, self.memories.upkeep
 
     async def close(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -14,10 +15,11 @@ from weakref import WeakValueDictionary
 from memory_service.adapters.inmemory.job_queue import InMemoryJobQueue, InMemoryUpkeepPlan
 from memory_service.adapters.inmemory.owner import OwnerData, StoredMemory, prepared
 from memory_service.domain.errors import InternalError, Reason
-from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
+from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision, TenantId
 from memory_service.domain.memory import (
     CURRENT_STATUSES,
     STANDING_STATUSES,
+    Kind,
     MemoryHead,
     MemoryVersion,
     Relation,
@@ -25,6 +27,7 @@ from memory_service.domain.memory import (
     Tier,
 )
 from memory_service.domain.retrieval.filters import held_at, matches
+from memory_service.domain.reuse import Interval
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
     Changed,
@@ -134,9 +137,15 @@ class InMemoryOwnerChange:
         """Versions made by these revisions, of memories that still have a head."""
         return self._data.versions_at(revisions)
 
-    async def observed(self, *, sessions_min: int, limit: int) -> Sequence[tuple[MemoryHead, int]]:
+    async def observed(
+        self, *, sessions_min: int, limit: int, except_about: Collection[str] = ()
+    ) -> Sequence[tuple[MemoryHead, int]]:
         """Standing candidates stated in at least so many distinct sessions, oldest first."""
-        candidates = (head for head in self._standing() if head.current.tier is Tier.CANDIDATE)
+        candidates = (
+            head
+            for head in self._standing()
+            if head.current.tier is Tier.CANDIDATE and _about(head) not in except_about
+        )
         found = ((head, self._data.sessions(head)) for head in candidates)
         return list(islice((each for each in found if each[1] >= sessions_min), limit))
 
@@ -340,12 +349,36 @@ class InMemoryMemoryStore:
             data = self._data(owner)
             data.log.prune(upto, data.state.revision)
 
-    async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
-        """Add to access counts and move last access forward."""
+    async def record_access(
+        self,
+        owner: OwnerKey,
+        accesses: Mapping[MemoryId, tuple[int, datetime]],
+        predicates: Collection[str] = (),
+    ) -> None:
+        """Add to access counts and move last access forward, and count how long they lay unused."""
         async with self._lock(owner):
             data = self._data(owner)
             for memory_id, (count, at) in accesses.items():
-                data.record_access(memory_id, count, at)
+                data.record_access(memory_id, count, at, predicates)
+
+    async def intervals(self, owner: OwnerKey) -> Sequence[Interval]:
+        """The owner's re-use intervals."""
+        return self._data(owner).intervals()
+
+    def tenant_intervals(self, tenant: TenantId) -> Sequence[Interval]:
+        """The re-use intervals of all owners of a tenant, added up."""
+        total: Counter[tuple[Kind, str, int]] = Counter()
+        for owner, data in self._owners.items():
+            if owner.tenant == tenant:
+                total.update({(i.kind, i.predicate, i.bucket): i.count for i in data.intervals()})
+        return [Interval(*key, count) for key, count in total.items()]
+
+    def predicates(self, tenant: TenantId) -> Iterator[tuple[OwnerKey, str]]:
+        """Owner and predicate of each memory of a tenant that has a predicate."""
+        for owner, data in self._owners.items():
+            if owner.tenant == tenant:
+                heads = (memory.head() for memory in data.in_order())
+                yield from ((owner, h.current.assertion.predicate) for h in heads if h.current.assertion)
 
     async def waiting_fragments(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[Fragment]:
         """Fragments of heads that have no vector of `model_id` yet."""
@@ -395,3 +428,9 @@ def _answers(version: MemoryVersion, valid_at: datetime | None) -> bool:
     if valid_at is None:
         return version.status in CURRENT_STATUSES
     return held_at(version, valid_at)
+
+
+def _about(head: MemoryHead) -> str:
+    """The predicate of a memory, else its topic."""
+    assertion = head.current.assertion
+    return assertion.predicate if assertion else head.current.topic

@@ -5,8 +5,8 @@ from __future__ import annotations
 import bisect
 import copy
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -29,12 +29,14 @@ from memory_service.domain.memory import (
     CURRENT_STATUSES,
     NO_EVIDENCE,
     STANDING_STATUSES,
+    Kind,
     MemoryHead,
     MemoryVersion,
     Relation,
     Tier,
     Usage,
 )
+from memory_service.domain.reuse import Interval, bucket_of
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
     Changed,
@@ -150,6 +152,7 @@ class OwnerData:
         self._tombstones: defaultdict[bytes, list[Tombstone]] = defaultdict(list)
         self._by_request: dict[str, StoredOutcome] = {}
         self._by_dot: dict[Dot, StoredOutcome] = {}
+        self._intervals: Counter[tuple[Kind, str, int]] = Counter()
 
     # Reading -----------------------------------------------------------------------------------------------
 
@@ -366,14 +369,23 @@ class OwnerData:
         memory.pieces.clear()
         self._links = {link for link in self._links if memory.id not in (link.from_id, link.to_id)}
 
-    def record_access(self, memory_id: MemoryId, count: int, at: datetime) -> None:
-        """Add `count` accesses, the last of them at `at`."""
+    def record_access(self, memory_id: MemoryId, count: int, at: datetime, predicates: Collection[str]) -> None:
+        """Add `count` accesses, the last of them at `at`; the interval counts under a predicate of `predicates`."""
         memory = self.memory(memory_id)
         if memory is None:
             return
         before = memory.usage.last_access_at
+        bucket = None if before is None else bucket_of((utc(at) - before).total_seconds())
+        if bucket is not None:
+            current = memory.head().current
+            predicate = current.assertion.predicate if current.assertion else ""
+            self._intervals[current.kind, predicate if predicate in predicates else "", bucket] += 1
         latest = utc(at) if before is None else max(before, utc(at))
         memory.usage = replace(memory.usage, access_count=memory.usage.access_count + count, last_access_at=latest)
+
+    def intervals(self) -> list[Interval]:
+        """How long memories lay unused before they were recalled again."""
+        return [Interval(*key, count) for key, count in self._intervals.items()]
 
     def store_vectors(self, fragments: Iterable[Fragment]) -> None:
         """Keep vectors of fragments that still exist, under the next revision; no change when none does."""

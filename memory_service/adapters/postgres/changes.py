@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 
@@ -140,9 +140,11 @@ class PostgresOwnerChange:
         """Versions made by these revisions, of memories that still have a head."""
         return [rows.version_of(tuple(r)) for r in await self._session.rows(sql.VERSIONS_AT, list(revisions))]
 
-    async def observed(self, *, sessions_min: int, limit: int) -> Sequence[tuple[MemoryHead, int]]:
+    async def observed(
+        self, *, sessions_min: int, limit: int, except_about: Collection[str] = ()
+    ) -> Sequence[tuple[MemoryHead, int]]:
         """Standing candidates stated in at least so many distinct sessions, oldest first."""
-        found = await self._session.rows(sql.OBSERVED_HEADS, sessions_min, limit)
+        found = await self._session.rows(sql.OBSERVED_HEADS, sessions_min, limit, list(except_about))
         return [(rows.head_of(row), row["sessions"]) for row in found]
 
     async def contested(self, *, unchanged_since: datetime, limit: int) -> Sequence[MemoryHead]:

@@ -143,6 +143,7 @@ OBSERVED_HEADS = statement(
           AND EXISTS (SELECT FROM json_array_elements(m.evidence) e
                       WHERE e ->> 0 = v.dot_device AND (e ->> 1)::int8 = v.dot_counter)) s
     WHERE m.owner = $1 AND m.tier = 'candidate' AND {_STANDING} AND s.sessions >= $2
+      AND coalesce(m.predicate, m.topic) <> ALL ($4::text[])
     {_OLDEST_FIRST} LIMIT $3""",
 )
 CONTESTED_HEADS = statement(

@@ -42,6 +42,8 @@ COUNTERS = (
     Metric("feedback_total", "Recalled memories that were of use or not, as callers said.", ("outcome",)),
     Metric("extracted_refused_total", "Extracted assertions refused for too little confidence."),
     Metric("upkeep_changes_total", "Memories changed by the service itself, by step of upkeep.", ("step",)),
+    Metric("policy_refresh_failures_total", "Failed looks for changed vocabularies and parameters.", ("reason",)),
+    Metric("variant_events_total", "What happened, by side of an experiment.", ("variant", "event")),
     Metric("upkeep_owners_looked_at_total", "Owners looked at for what may be due."),
     Metric("upkeep_owners_planned_total", "Owners found new or changed, and planned anew."),
     Metric(
