@@ -100,7 +100,7 @@ class Kin:
 _BY_STRUCTURE: Final = Judgement(StatementRelation.DIFFERENT, 1.0, "one slot: the vocabulary decides")
 _SAME_TALK: Final = 0.2
 _TAKEN_BACK: Final = Judgement(StatementRelation.OPPOSITE, 0.6, "taken back by its wording")
-_CONTRADICTED: Final = Judgement(StatementRelation.OPPOSITE, 1.0, "contradicts what is confirmed here")
+CONTRADICTED: Final = Judgement(StatementRelation.OPPOSITE, 1.0, "contradicts what is confirmed here")
 NO_KIN: Final = Kin()
 
 
@@ -283,13 +283,13 @@ async def _with_opponents(workspace: Workspace, draft: Draft, kin: Kin, near: Se
     It confirms what it repeats or narrows; and of a disputed pair near to it, the side whose own words it has.
     """
     confirmed = [*kin.narrowed, *([kin.same] if kin.same else workspace.with_claim(draft.claim))]
-    against = {h.id: (h, _CONTRADICTED) for h in await opponents(workspace, confirmed)}
+    against = {h.id: (h, CONTRADICTED) for h in await opponents(workspace, confirmed)}
     evidence = read(draft.text)
     favoured: set[MemoryId] = set()
     for head in near if draft.source in (Source.EXPLICIT, Source.EXPLICIT_CORRECTION) else ():
         for other in await opponents(workspace, [head]):
             if speaks_for(evidence, read(head.current.text), read(other.current.text)) > 0:
-                against[other.id] = (other, _CONTRADICTED)
+                against[other.id] = (other, CONTRADICTED)
                 favoured.add(head.id)
     denied = {i: pair for i, pair in kin.rivals.items() if i not in favoured or _updates(pair[1])}
     return replace(kin, rivals=against | denied) if against else kin

@@ -1,8 +1,8 @@
 """Which judgements are sure enough to act on, among all the memories of one person (E9, E10).
 
-A judgement is fitted to pairs that were put together because they have to do with one another. Among the hundred
-nearest memories of a person most do not, and there a small share of false alarms is many: so for acting on one the two
-must be about the same thing by their own words, whatever the sum of the signs says.
+A judgement is fitted to pairs that were put together because they have to do with one another. Among the nearest
+memories of a person most do not, and there a small share of false alarms is many: so for acting on one the two must
+be about the same thing by their own words, whatever the sum of the signs says.
 """
 
 from __future__ import annotations
