@@ -12,25 +12,33 @@ import grpc
 
 from memory_service.adapters.postgres.backend import PostgresBackend
 from memory_service.adapters.prometheus.telemetry import PrometheusTelemetry
+from memory_service.adapters.redis.sessions import RedisSessionStore
 from memory_service.adapters.redis.settings import RedisSettings
 from memory_service.adapters.redis.shared_cache import RedisSharedCache
+from memory_service.adapters.tokenizers import load_tokenizers
 from memory_service.adapters.wrappers.l1_snapshots import L1Settings, L1Snapshots
 from memory_service.adapters.wrappers.l2_snapshots import L2Snapshots
 from memory_service.adapters.wrappers.query_vectors import CachedQueryEmbedder
 from memory_service.adapters.wrappers.store_snapshots import StoreSnapshots
 from memory_service.adapters.wrappers.timed_embedder import TimedEmbedder
 from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.add_turns import AddTurns
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
 from memory_service.app.feed import ChangeFeed
 from memory_service.app.forget import Forget
+from memory_service.app.get_context import DEFAULT_TOKENIZER, GetContext
+from memory_service.app.preferences import Preferences
 from memory_service.app.reading import Reading
 from memory_service.app.recall import Recall
 from memory_service.app.resolve import Resolve
 from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
 from memory_service.app.service import Changes
+from memory_service.app.session_blocks import RuleStateReader, Summaries
+from memory_service.app.session_memos import Memos
+from memory_service.app.sessions import Sessions
 from memory_service.app.sync import Sync
 from memory_service.app.tokens import Tokens
 from memory_service.app.upkeep import Upkeep
@@ -44,18 +52,28 @@ from memory_service.domain.ranking import profiles_with
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
+from memory_service.jobs.episodes import EpisodeConsumer
 from memory_service.jobs.runner import Periodic
 from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.embedder import Embedder
+from memory_service.ports.sessions import SessionLimits
 from memory_service.transport.admin_servicer import AdminServicer, ServerFacts
 from memory_service.transport.changes import ChangeCalls
 from memory_service.transport.identity import Authenticator
 from memory_service.transport.memory_servicer import MemoryServicer, UseCases
+from memory_service.transport.session_servicer import SessionCases, SessionServicer
 from memory_service.transport.sync_servicer import SyncCases, SyncServicer
-from memory_service.v1 import admin_service_pb2_grpc, memory_service_pb2_grpc, sync_service_pb2_grpc
+from memory_service.v1 import (
+    admin_service_pb2_grpc,
+    memory_service_pb2_grpc,
+    session_service_pb2_grpc,
+    sync_service_pb2_grpc,
+)
 
 _BACKFILL_SECONDS = 5.0
 _DROPS_SECONDS = 1.0
+_EPISODES_SECONDS = 15.0
+_PARTITIONS_SECONDS = 6 * 3600.0
 _LAST_NEWS_SECONDS_MAX = 1.0
 """At shutdown, time to tell other processes of the last commits. They find out by themselves as well."""
 
@@ -69,6 +87,10 @@ class Application:
     servicer: MemoryServicer
     admin: AdminServicer
     syncing: SyncServicer
+    conversing: SessionServicer
+    sessions: Sessions
+    session_store: RedisSessionStore
+    episodes: EpisodeConsumer
     feed: ChangeFeed
     backend: PostgresBackend
     cache: RedisSharedCache
@@ -83,9 +105,13 @@ class Application:
         memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(self.servicer, server)
         admin_service_pb2_grpc.add_AdminServiceServicer_to_server(self.admin, server)
         sync_service_pb2_grpc.add_SyncServiceServicer_to_server(self.syncing, server)
+        session_service_pb2_grpc.add_SessionServiceServicer_to_server(self.conversing, server)
 
     async def start_jobs(self) -> None:
         """Begin background work."""
+        # The months to come are made now as well as from time to time: no server may be up at the turn of one.
+        with contextlib.suppress(MemoryServiceError):
+            await self.episodes.prepare()
         for job in self.jobs:
             job.start()
 
@@ -101,12 +127,14 @@ class Application:
         """End background work, write down what waits, and let connections go."""
         for job in self.jobs:
             await job.stop()
+        await self.sessions.close()
         await self.accesses.flush()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.l1.flushed(), _LAST_NEWS_SECONDS_MAX)
         await self.l1.close()
         await self.l2.close()
         await self.cache.close()
+        await self.session_store.close()
 
 
 async def build_application(
@@ -163,8 +191,9 @@ async def build_application(
         aliases=Aliases(vocabulary),
         profiles=profiles_with(DecayPolicy.of(vocabulary)),
     )
+    write = Write(changes)
     calls = ChangeCalls(
-        write_case=Write(changes),
+        write_case=write,
         correct_case=Correct(changes),
         forget_case=Forget(changes, drops),
         rollback_case=Rollback(changes),
@@ -187,6 +216,46 @@ async def build_application(
         tokens=tokens,
         vocabulary=vocabulary,
     )
+    session_store = RedisSessionStore(
+        RedisSettings(url=redis_url),
+        clock,
+        SessionLimits(
+            idle_seconds=settings.session_idle_seconds,
+            block_seconds=settings.session_block_seconds,
+            sessions_max=settings.sessions_per_owner_max,
+        ),
+    )
+    sessions = Sessions(
+        store=session_store,
+        snapshots=l1,
+        memos=Memos(),
+        tokens=tokens,
+        clock=clock,
+        ids=ids,
+        telemetry=telemetry,
+        records=settings.record_episodes,
+        recorded_tenants=settings.record_episodes_of,
+    )
+    tokenizers = await asyncio.to_thread(load_tokenizers)
+    reader = RuleStateReader()
+    session_cases = SessionCases(
+        sessions=sessions,
+        add_turns=AddTurns(
+            store=session_store,
+            memos=sessions.memos,
+            reader=reader,
+            summaries=Summaries(session_store, reader, write, telemetry),
+            episodes=backend.episodes,
+            tokenizer=tokenizers[DEFAULT_TOKENIZER],
+            clock=clock,
+            telemetry=telemetry,
+        ),
+        context=GetContext(session_store, recall, vocabulary, tokenizers, clock, telemetry),
+        preferences=Preferences(l1, vocabulary, clock),
+        tokens=tokens,
+        vocabulary=vocabulary,
+    )
+    episodes = EpisodeConsumer(backend.episodes, clock, telemetry)
     authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
     facts = ServerFacts(package_version("memory-service"), model)
     telemetry.refresh_with(lambda: _set_gauges(backend, accesses, drops, telemetry))
@@ -195,6 +264,10 @@ async def build_application(
         authenticator=authenticator,
         servicer=MemoryServicer(cases),
         syncing=SyncServicer(syncing),
+        conversing=SessionServicer(session_cases),
+        sessions=sessions,
+        session_store=session_store,
+        episodes=episodes,
         feed=feed,
         admin=AdminServicer(backend.keys, authenticator, clock, ids, facts),
         backend=backend,
@@ -206,6 +279,8 @@ async def build_application(
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
+            Periodic("episodes", _EPISODES_SECONDS, episodes.run_once),
+            Periodic("partitions", _PARTITIONS_SECONDS, episodes.prepare),
             Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
         ),
     )

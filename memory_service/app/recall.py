@@ -63,6 +63,7 @@ class RecallRequest:
         deadline_seconds: time left to answer in, None for no limit.
         agent: the agent that asks; other agents' private memories stay hidden (C14).
         reinforce: count the memories returned as used (E1). A recall of the past never counts.
+        with_block: make the context block; whoever makes one of its own leaves it out.
     """
 
     owner: OwnerKey
@@ -78,6 +79,7 @@ class RecallRequest:
     deadline_seconds: float | None = None
     agent: str = ""
     reinforce: bool = True
+    with_block: bool = True
 
     @property
     def as_of(self) -> datetime | None:
@@ -276,7 +278,7 @@ class Recall:
         with watch.stage("answer"):
             heads = [snapshot.head(ranked.row) for ranked in found.ranked]
             block = build_context_block(
-                heads,
+                heads if request.with_block else (),
                 query=request.query,
                 as_of=request.as_of,
                 token_budget=request.token_budget,

@@ -162,11 +162,13 @@ class SessionStore(Protocol):
         """
         ...
 
-    async def read(self, owner: OwnerKey, session: SessionId, *, turns: int, touch: bool, now: datetime) -> SessionView:
+    async def read(
+        self, owner: OwnerKey, session: SessionId, *, turns: int, touch: bool, now: datetime
+    ) -> SessionView:
         """The session with its newest `turns`; ended ones too. `touch` counts as use."""
         ...
 
-    async def list(self, owner: OwnerKey, *, after: SessionId | None, limit: int, now: datetime) -> SessionPage:
+    async def list(self, owner: OwnerKey, *, after: SessionId | None, limit: int) -> SessionPage:
         """Sessions, newest first, strictly after `after`; ended ones too."""
         ...
 

@@ -100,7 +100,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             where=filter_in(request.filter, self._cases.vocabulary),
             limit=request.limit or limits.RECALL_LIMIT_DEFAULT,
             token_budget=request.token_budget or None,
-            requirement=self._requirement(owner, request.consistency),
+            requirement=requirement_in(self._cases.tokens, owner, request.consistency),
             as_of_valid=time_in(request.as_of_valid, "as_of_valid") if has("as_of_valid") else None,
             as_of_recorded=time_in(request.as_of_recorded, "as_of_recorded") if has("as_of_recorded") else None,
             profile=request.profile or "default",
@@ -109,16 +109,6 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             reinforce=not request.read_only,
         )
         return self._recalled(owner, await self._cases.recall(asked))
-
-    def _requirement(self, owner: OwnerKey, message: pb.Consistency) -> Requirement:
-        which = message.WhichOneof("requirement")
-        if which == "at_least_as_fresh":
-            field = "consistency.at_least_as_fresh"
-            revision = self._cases.tokens.revision(owner, message.at_least_as_fresh, field)
-            return Requirement(Freshness.AT_LEAST_AS_FRESH, revision)
-        if which == "fully_consistent" and message.fully_consistent:
-            return Requirement(Freshness.FULLY_CONSISTENT)
-        return Requirement()
 
     def _recalled(self, owner: OwnerKey, response: RecallResponse) -> api.RecallResponse:
         return api.RecallResponse(
@@ -202,6 +192,18 @@ def authorised(request: Any, role: Role) -> tuple[Caller, OwnerKey]:
     caller = CALLER.get()
     caller.require(role)
     return caller, caller.owner(request.user)
+
+
+def requirement_in(tokens: Tokens, owner: OwnerKey, message: pb.Consistency) -> Requirement:
+    """How new the data of a read must be."""
+    which = message.WhichOneof("requirement")
+    if which == "at_least_as_fresh":
+        field = "consistency.at_least_as_fresh"
+        revision = tokens.revision(owner, message.at_least_as_fresh, field)
+        return Requirement(Freshness.AT_LEAST_AS_FRESH, revision)
+    if which == "fully_consistent" and message.fully_consistent:
+        return Requirement(Freshness.FULLY_CONSISTENT)
+    return Requirement()
 
 
 def _item_in(message: api.BatchWriteItem, index: int) -> BatchItem:

@@ -112,7 +112,7 @@ async def test_turns_come_back_as_they_were_in_order(store: SessionStore):
         Turn(
             id="call",
             role=TurnRole.TOOL,
-            text="带 \U0001f642 \u2028 and \"quotes\"",
+            text='带 \U0001f642 \u2028 and "quotes"',
             said_at=NOW - timedelta(microseconds=1),
             action="search",
             tool="flights",
@@ -174,9 +174,7 @@ async def test_fields_are_set_changed_and_removed(store: SessionStore):
     owner, session = await begun(store)
 
     async def update(*changes: FieldChange) -> int:
-        found = await store.update(
-            owner, session, changes, device="d", etag_version=None, seen_version=None, now=NOW
-        )
+        found = await store.update(owner, session, changes, device="d", etag_version=None, seen_version=None, now=NOW)
         return found.version
 
     deep = {"a": [1, 2.5, None, True, "文"], "empty": {}, "none": []}
@@ -265,14 +263,14 @@ async def test_sessions_are_listed_newest_first_in_pages(store: SessionStore):
     await store.end(owner, ids[3], NOW)
     found, after = [], None
     while True:
-        page = await store.list(owner, after=after, limit=3, now=NOW)
+        page = await store.list(owner, after=after, limit=3)
         found += page.lines
         after = page.next_after
         if after is None:
             break
     assert [line.facts.id for line in found] == ids[::-1]
     assert [line.status for line in found].count(SessionStatus.ENDED) == 1
-    assert (await store.list(make.new_owner(), after=None, limit=3, now=NOW)).lines == []
+    assert (await store.list(make.new_owner(), after=None, limit=3)).lines == []
 
 
 async def test_an_owner_has_so_many_sessions_and_no_more(opened: Opened):
@@ -329,7 +327,7 @@ async def test_a_session_is_found_under_its_owner_only(store: SessionStore):
         with pytest.raises(NotFound) as caught:
             await refused()
         assert caught.value.reason is Reason.SESSION_NOT_FOUND
-    assert (await store.list(stranger, after=None, limit=9, now=NOW)).lines == []
+    assert (await store.list(stranger, after=None, limit=9)).lines == []
     await store.drop_blocks(stranger, session, 9)
     assert (await view(store, owner, session)).turn_count == 1
 
@@ -370,7 +368,7 @@ async def test_everything_is_gone_after_its_time(opened: Opened):
             return False
 
         await until(gone)
-        assert (await store.list(owner, after=None, limit=9, now=datetime.now(UTC))).lines == []
+        assert (await store.list(owner, after=None, limit=9)).lines == []
         assert await store.blocks(owner, session) == ()
 
 
@@ -381,9 +379,7 @@ async def test_writers_at_once_lose_no_turn_and_no_field(store: SessionStore):
         for n in range(12):
             await store.append(owner, session, [turn(f"{name}{n}")], None, None, NOW)
             changes = [FieldChange(f"slots.{name}{n}", n), FieldChange("slots.shared", f"{name}{n}")]
-            await store.update(
-                owner, session, changes, device=name, etag_version=None, seen_version=None, now=NOW
-            )
+            await store.update(owner, session, changes, device=name, etag_version=None, seen_version=None, now=NOW)
 
     await asyncio.gather(*map(writer, "abc"))
     found = await view(store, owner, session)

@@ -20,8 +20,13 @@ from tests.postgres.fixtures import connected
 
 OWNER_TABLES = (
     "owners|devices|changes|memory_versions|memories|forgotten|fragments|links|journal|tombstones|idempotency"
+    "|episodes|learning_tasks"
 )
-OF_NO_OWNER = {"owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"}
+OF_NO_OWNER = {"owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"} | {
+    "learning_due",
+    "learning_backlog",
+    "episodes_prepare",
+}
 WHOLE_OWNER = {
     **{name: {"*"} for name in ("search_heads", "search_fragments", "waiting_fragments", "as_of_versions")},
     "first_unseen": {"devices_pkey"},
@@ -167,5 +172,8 @@ FROM memories v;
 INSERT INTO idempotency SELECT v.owner, 'd', v.revision, v.text, 'write', '', '{{}}', 1, now() FROM memories v;
 INSERT INTO devices SELECT v.owner, v.text, 1, now(), v.revision % 500 > 40, 1, 1 FROM memories v;
 INSERT INTO changes SELECT v.owner, v.revision, 'd', v.revision, 'write', 'a', 'g', v.recorded_at FROM memories v;
+INSERT INTO episodes
+SELECT v.owner, now(), v.memory_id, 't', 0, now(), NULL, 'user', '', '', '', v.text, '', '', '', '{{}}' FROM memories v;
+INSERT INTO learning_tasks SELECT v.owner, v.memory_id, now(), 1, now(), now(), false FROM memories v;
 ANALYZE;
 """

@@ -154,7 +154,9 @@ class InMemorySessionStore:
         self._touch(kept, now)
         return Updated(version, tuple(overwritten))
 
-    async def read(self, owner: OwnerKey, session: SessionId, *, turns: int, touch: bool, now: datetime) -> SessionView:
+    async def read(
+        self, owner: OwnerKey, session: SessionId, *, turns: int, touch: bool, now: datetime
+    ) -> SessionView:
         """The session with its newest turns."""
         kept = self._find(owner, session)
         if touch and not kept.ended:
@@ -171,7 +173,7 @@ class InMemorySessionStore:
             block_count=len(kept.blocks),
         )
 
-    async def list(self, owner: OwnerKey, *, after: SessionId | None, limit: int, now: datetime) -> SessionPage:
+    async def list(self, owner: OwnerKey, *, after: SessionId | None, limit: int) -> SessionPage:
         """Sessions, newest first."""
         found = sorted((i for i in self._of(owner) if after is None or i < after), reverse=True)
         lines = []
@@ -179,9 +181,7 @@ class InMemorySessionStore:
             kept = self._find(owner, session)
             topic = kept.block.topic if kept.block else ""
             lines.append(
-                SessionLine(
-                    kept.facts, self._status(kept), kept.version, kept.last_active_at, kept.turn_count, topic
-                )
+                SessionLine(kept.facts, self._status(kept), kept.version, kept.last_active_at, kept.turn_count, topic)
             )
         return SessionPage(lines, found[limit - 1] if len(found) > limit else None)
 

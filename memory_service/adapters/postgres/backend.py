@@ -1,8 +1,9 @@
-"""What the composition root makes: the pool and the two stores on it."""
+"""What the composition root makes: the pool and the stores on it."""
 
 from __future__ import annotations
 
 from memory_service.adapters.postgres import sql
+from memory_service.adapters.postgres.episodes import PostgresEpisodeLog
 from memory_service.adapters.postgres.gate import OwnerGate
 from memory_service.adapters.postgres.keys import PostgresKeyStore
 from memory_service.adapters.postgres.memory_store import PostgresMemoryStore
@@ -13,12 +14,13 @@ from memory_service.domain.errors import MemoryServiceError
 
 
 class PostgresBackend:
-    """Owns the pool; `memories` and `keys` live as long as it."""
+    """Owns the pool; `memories`, `keys` and `episodes` live as long as it."""
 
     def __init__(self, settings: PostgresSettings, database: Database) -> None:
         self._database = database
         self.memories = PostgresMemoryStore(database, OwnerGate(settings.lock_timeout))
         self.keys = PostgresKeyStore(database)
+        self.episodes = PostgresEpisodeLog(database)
 
     @classmethod
     async def connect(cls, settings: PostgresSettings) -> PostgresBackend:

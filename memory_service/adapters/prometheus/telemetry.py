@@ -40,6 +40,24 @@ COUNTERS = (
     Metric("embed_deferred_total", "Fragments stored without a vector because the model was away."),
     Metric("embed_backfilled_total", "Fragments given their vector later."),
     Metric("upkeep_changes_total", "Memories changed by the service itself, by step of upkeep.", ("step",)),
+    Metric("sessions_created_total", "Sessions begun."),
+    Metric("session_turns_total", "Turns given to sessions, new ones and ones sent again.", ("result",)),
+    Metric(
+        "session_rereads_total", "Times turns were read again, since the session was not where it was thought to be."
+    ),
+    Metric(
+        "session_blocks_total", "State blocks made, and handed over to long-term memory, by outcome.", ("outcome",)
+    ),
+    Metric("session_overwritten_total", "Fields of sessions set over a value that their writer had not seen."),
+    Metric(
+        "session_prewarm_failures_total",
+        "Owners that could not be loaded when a session began, by reason.",
+        ("reason",),
+    ),
+    Metric("context_degraded_total", "Contexts answered without a part, by the part.", ("cause",)),
+    Metric("episodes_recorded_total", "Episodes written to the log."),
+    Metric("episode_tags_total", "What was noticed about recorded turns when they arrived.", ("tag",)),
+    Metric("episodes_reflected_total", "Episodes that were learned from."),
     Metric("job_runs_total", "Background runs, by job and outcome.", ("job", "outcome")),
 )
 HISTOGRAMS = (
@@ -53,6 +71,9 @@ GAUGES = (
     Metric("db_pool_size", "Open connections to PostgreSQL."),
     Metric("db_pool_in_use", "Connections to PostgreSQL that are working."),
     Metric("queue_depth", "Work waiting in this process, by queue.", ("queue",)),
+    Metric("episodes_waiting", "Episodes that are still to be learned from."),
+    Metric("episode_sessions_waiting", "Sessions with episodes that are still to be learned from."),
+    Metric("episode_lag_seconds", "How long ago the oldest learning that waits was due."),
     Metric("snapshot_cache_bytes", "Memory taken by owner snapshots.", ("tier",)),
     Metric("snapshot_cache_owners", "Owners at hand in this process.", ("tier",)),
     Metric("query_vector_cache_entries", "Vectors of queries at hand in this process."),

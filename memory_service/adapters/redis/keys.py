@@ -54,7 +54,7 @@ def read_news(message: bytes) -> tuple[str, Revision]:
 
 
 def session_keys(prefix: str, owner: OwnerKey, session: str) -> list[bytes]:
-    """Everything kept of a session: facts, fields, turns, ids of turns, blocks; then the owner's two lists of sessions.
+    """Keys of a session: facts, fields, turns, ids of turns, blocks; then those of the owner's two lists of sessions.
 
     All of them are always named, so that a script touches no key that it was not given.
     """

@@ -53,7 +53,9 @@ def instant_of_millis(value: bytes | int) -> datetime:
 
 def facts_bytes(facts: SessionFacts) -> bytes:
     """The facts of a session."""
-    return _encode([facts.id, micros(facts.started_at), facts.agent, facts.record_episodes, facts.request_id]).encode()
+    return _encode(
+        [facts.id, micros(facts.started_at), facts.agent, facts.record_episodes, facts.request_id]
+    ).encode()
 
 
 def facts_of(data: bytes) -> SessionFacts:

@@ -1,10 +1,10 @@
 """Working memory as Lua: each script is one step, with the time to live of all it touched (F4).
 
-Keys are those of `keys.session_keys`. The first four arguments are always: now (milliseconds), how long turns and fields
-live idle, how long facts and blocks live (milliseconds), the session's id.
+Keys are those of `keys.session_keys`. The first four arguments are always: now, how long turns and fields live idle, how
+long facts and blocks live (all in milliseconds), the session's id.
 
 facts   hash  f facts (JSON), v version, n turns ever, e "1" once ended, q sequence of the newest block, a last use
-fields  hash  path to 16 digits of version and JSON; `_b` counts the bytes of the turns, and is there while it is active
+fields  hash  path to 16 digits of version and JSON; `_b` counts the bytes of turns, and is there while it is active
 turns   list  JSON, oldest first
 ids     zset  id of a turn to twice its number, one more when it is an answer
 blocks  list  10 digits of sequence and JSON, oldest first
@@ -145,7 +145,7 @@ touch()
 return {'ok', version, overwritten}
 """
 )
-"""ARGV: most fields, etag and seen version ("" for any), number of changes; then path, answering turn, JSON of each."""
+"""ARGV: most fields, etag and seen version ("" for any), number of changes; then path, answer and JSON of each."""
 
 READ = (
     _COMMON

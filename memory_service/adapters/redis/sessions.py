@@ -150,7 +150,9 @@ class RedisSessionStore:
         answer = await self._run(self._update, self._keys(owner, session), arguments)
         return Updated(int(answer[1]), tuple(codec.fields_of(answer[2]).values()))
 
-    async def read(self, owner: OwnerKey, session: SessionId, *, turns: int, touch: bool, now: datetime) -> SessionView:
+    async def read(
+        self, owner: OwnerKey, session: SessionId, *, turns: int, touch: bool, now: datetime
+    ) -> SessionView:
         """The session with its newest turns."""
         arguments = [*self._head(session, now), min(turns, self._limits.turns_max), int(touch)]
         answer = await self._run(self._read, self._keys(owner, session), arguments)
@@ -168,31 +170,6 @@ class RedisSessionStore:
             block_count=int(block_count),
         )
 
-    async def list(self, owner: OwnerKey, *, after: SessionId | None, limit: int, now: datetime) -> SessionPage:
-        """Sessions, newest first. Those that expired, or were evicted, are left out and no longer looked for."""
-        sessions_key, expiries_key = self._keys(owner, "")[5:]
-        upper = "+" if after is None else f"({after}"
-        async with self._guarded():
-            found = await self._client.zrevrangebylex(sessions_key, upper, "-", start=0, num=limit + 1)
-            async with self._client.pipeline(transaction=False) as batch:
-                for id_ in found[:limit]:
-                    facts, fields, _, _, blocks = self._keys(owner, id_.decode())[:5]
-                    batch.hmget(facts, ["f", "v", "n", "e", "a"])
-                    batch.exists(fields)
-                    batch.lindex(blocks, -1)
-                answers = await batch.execute() if found else []
-                gone = [id_ for place, id_ in enumerate(found[:limit]) if answers[3 * place][0] is None]
-                if gone:
-                    batch.zrem(sessions_key, *gone)
-                    batch.zrem(expiries_key, *gone)
-                    await batch.execute()
-        lines = [
-            _line(*answers[3 * place : 3 * place + 3])
-            for place in range(len(found[:limit]))
-            if answers[3 * place][0] is not None
-        ]
-        return SessionPage(lines, SessionId(found[limit - 1].decode()) if len(found) > limit else None)
-
     async def end(self, owner: OwnerKey, session: SessionId, now: datetime) -> None:
         """End it."""
         async with self._guarded():
@@ -203,7 +180,7 @@ class RedisSessionStore:
     async def blocks(self, owner: OwnerKey, session: SessionId) -> Sequence[StateBlock]:
         """The blocks kept, oldest first."""
         async with self._guarded():
-            found = await self._client.lrange(self._keys(owner, session)[4].decode(), 0, -1)  # type: ignore[misc]
+            found: Sequence[Any] = await self._client.lrange(self._keys(owner, session)[4], 0, -1)
         return tuple(block for data in found if (block := codec.block_of(data)) is not None)
 
     async def drop_blocks(self, owner: OwnerKey, session: SessionId, upto: int) -> None:
@@ -264,6 +241,32 @@ class RedisSessionStore:
         if word == b"full":
             return too_many_fields(self._limits.fields_max)
         return InternalError(Reason.INTERNAL, "a script of working memory gave an unknown answer")
+
+    # Last, since its name would hide the type from what stands below it.
+    async def list(self, owner: OwnerKey, *, after: SessionId | None, limit: int) -> SessionPage:
+        """Sessions, newest first. Those that expired, or were evicted, are left out and no longer looked for."""
+        sessions_key, expiries_key = self._keys(owner, "")[5:]
+        upper = "+" if after is None else f"({after}"
+        async with self._guarded():
+            found: Sequence[Any] = await self._client.zrevrangebylex(sessions_key, upper, "-", start=0, num=limit + 1)
+            async with self._client.pipeline(transaction=False) as batch:
+                for id_ in found[:limit]:
+                    facts, fields, _, _, blocks = self._keys(owner, id_.decode())[:5]
+                    batch.hmget(facts, ["f", "v", "n", "e", "a"])
+                    batch.exists(fields)
+                    batch.lindex(blocks, -1)
+                answers = await batch.execute() if found else []
+                gone = [id_ for place, id_ in enumerate(found[:limit]) if answers[3 * place][0] is None]
+                if gone:
+                    batch.zrem(sessions_key, *gone)
+                    batch.zrem(expiries_key, *gone)
+                    await batch.execute()
+        lines = [
+            _line(*answers[3 * place : 3 * place + 3])
+            for place in range(len(found[:limit]))
+            if answers[3 * place][0] is not None
+        ]
+        return SessionPage(lines, SessionId(found[limit - 1].decode()) if len(found) > limit else None)
 
 
 def _line(facts: Sequence[bytes], active: int, block: bytes | None) -> SessionLine:

@@ -11,30 +11,42 @@ from memory_service.domain.session.signals import is_question, sentences
 from memory_service.domain.text import analyse, same_text_key
 
 _CORRECTION_RE: Final = re.compile(
-    r"^(?:no|nope|wrong)[,.!]\s|\b(?:that(?:['\u2019]s| is| was)? (?:not (?:right|correct|what i)|wrong|incorrect)|i meant|i said|not what i (?:asked|meant|said|wanted)"
-    r"|you (?:got|have) (?:it|that) wrong|you misunderstood|actually,? (?:it|that|my|i)\b|correction:|let me correct|stop (?:calling|using|doing))"
+    r"^(?:no|nope|wrong)[,.!]\s|\b(?:that(?:['\u2019]s| is| was)? (?:not (?:right|correct|what i)|wrong"
+    r"|incorrect)|i meant|i said|not what i (?:asked|meant|said|wanted)"
+    r"|you (?:got|have) (?:it|that) wrong|you misunderstood|actually,? (?:it|that|my|i)\b|correction:"
+    r"|let me correct|stop (?:calling|using|doing))"
     r"|^不[,，。!！]|不对|错了|搞错|弄错|说错|不是这个意思|我(?:的意思|说的|指的|要的)是|更正|纠正|改正|理解错",
     re.IGNORECASE,
 )
 _PRAISE_RE: Final = re.compile(
-    r"\b(?:perfect|great (?:job|work|answer)|well done|good (?:job|work|bot)|awesome|excellent|brilliant|love (?:it|this|that)|exactly what i (?:needed|wanted)"
-    r"|that(?:['\u2019]s| is) (?:great|perfect|very helpful)|thank(?:s| you)[^.!]{0,20}(?:help|great|perfect|much))\b"
+    r"\b(?:perfect|great (?:job|work|answer)|well done|good (?:job|work|bot)|awesome|excellent|brilliant"
+    r"|love (?:it|this|that)|exactly what i (?:needed|wanted)"
+    r"|that(?:['\u2019]s| is) (?:great|perfect|very helpful)|thank(?:s| you)[^.!]{0,20}(?:help|great"
+    r"|perfect|much))\b"
     r"|太好了|太棒|真棒|很棒|棒极了|完美|厉害|做得(?:很|真)?好|说得对|非常好|很有(?:帮助|用)|帮了?大忙|正是我(?:想|需)要的|不错",
     re.IGNORECASE,
 )
-_UNPRAISED_RE: Final = re.compile(r"\b(?:not|isn['\u2019]t|wasn['\u2019]t|less than)\s+(?:\w+\s+)?(?:perfect|great|helpful)|不太?(?:完美|好|棒)", re.IGNORECASE)
+_UNPRAISED_RE: Final = re.compile(
+    r"\b(?:not|isn['\u2019]t|wasn['\u2019]t|less than)\s+(?:\w+\s+)?(?:perfect|great|helpful)|不太?(?:完美|好|棒)",
+    re.IGNORECASE,
+)
 _AGAIN_RE: Final = re.compile(
-    r"\b(?:as i (?:already )?said|i (?:already|just) (?:told|said|asked)|i['\u2019]ve (?:already )?(?:told|asked) you|asking again|how many times|once more:)"
+    r"\b(?:as i (?:already )?said|i (?:already|just) (?:told|said|asked)|i['\u2019]ve (?:already )?(?:told"
+    r"|asked) you|asking again|how many times|once more:)"
     r"|我(?:刚才?|已经|都|前面)?(?:说过|问过|讲过|告诉过)|再(?:说|问)一(?:遍|次)|说了(?:好几|多少|几)[遍次]",
     re.IGNORECASE,
 )
 _DEFERRAL_RE: Final = re.compile(
-    r"\b(?:i don['\u2019]?t know|not sure|no idea|i['\u2019]?ll (?:tell|let) you|later|skip (?:it|that|this)|can['\u2019]t say|(?:haven['\u2019]t|have not) decided|it depends"
-    r"|what do you (?:mean|suggest|recommend)|why do you|rather not|prefer not to say|let me (?:think|check)|hmm+)\b"
+    r"\b(?:i don['\u2019]?t know|not sure|no idea|i['\u2019]?ll (?:tell|let) you|later|skip (?:it|that"
+    r"|this)|can['\u2019]t say|(?:haven['\u2019]t|have not) decided|it depends"
+    r"|what do you (?:mean|suggest|recommend)|why do you|rather not|prefer not to say|let me (?:think"
+    r"|check)|hmm+)\b"
     r"|不知道|不清楚|不确定|不好说|没想好|没决定|再说吧|再看吧|以后再|待会|等会|稍后|晚点|随便|跳过|先不|什么意思|为什么|不想说|保密|看情况|让我想",
     re.IGNORECASE,
 )
-_SUPPOSED_RE: Final = re.compile(r"^(?:if|suppose|what if|maybe|perhaps)\b|^(?:如果|要是|假如|可能|也许)", re.IGNORECASE)
+_SUPPOSED_RE: Final = re.compile(
+    r"^(?:if|suppose|what if|maybe|perhaps)\b|^(?:如果|要是|假如|可能|也许)", re.IGNORECASE
+)
 _REPEAT_SHARE: Final = 0.9
 _REPEAT_TERMS_MIN: Final = 3
 

@@ -27,7 +27,9 @@ _ENTITY_RE: Final = re.compile(
 _STOP: Final = frozenset({"I", "I'm", "I'll", "I'd", "I've", "OK", "Ok"})
 
 
-def advance(block: StateBlock | None, turns: Sequence[Turn], before: Sequence[Turn], now: datetime) -> StateBlock | None:
+def advance(
+    block: StateBlock | None, turns: Sequence[Turn], before: Sequence[Turn], now: datetime
+) -> StateBlock | None:
     """The block after `turns`; None when they do not change the state (S2).
 
     Args:
@@ -40,7 +42,7 @@ def advance(block: StateBlock | None, turns: Sequence[Turn], before: Sequence[Tu
     for turn in turns:
         after = state
         for signal in read(turn):
-            after = _apply(after, signal, said, now)
+            after = _apply(after, signal, said)
         if after != state:
             evidence.append(turn.id)
             state = replace(after, entities=_merged(after.entities, entities(turn.text), ENTITIES_MAX))
@@ -55,7 +57,7 @@ def advance(block: StateBlock | None, turns: Sequence[Turn], before: Sequence[Tu
     )
 
 
-def _apply(state: StateBlock, signal: Signal, said: Sequence[Turn], now: datetime) -> StateBlock:
+def _apply(state: StateBlock, signal: Signal, said: Sequence[Turn]) -> StateBlock:
     kind = signal.kind
     if kind is SignalKind.TOPIC:
         topic = _cut(signal.subject, NAME_CHARS_MAX)
@@ -154,5 +156,3 @@ def _same(one: str, other: str) -> bool:
     if not a or not b:
         return normalise(one) == normalise(other)
     return len(a & b) > _SAME_SHARE * min(len(a), len(b))
-
-

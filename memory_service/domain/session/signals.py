@@ -85,7 +85,12 @@ def _of_sentence(sentence: str, role: TurnRole) -> list[Signal]:
         elif matched[SignalKind.DECISION] is not None and not open_yet and not found:
             found.append(Signal(SignalKind.DECISION, sentence, sentence))
     intent = matched[SignalKind.INTENT]
-    if intent is not None and role is TurnRole.USER and not found and (not asks or REQUEST_QUESTION_RE.search(sentence)):
+    if (
+        intent is not None
+        and role is TurnRole.USER
+        and not found
+        and (not asks or REQUEST_QUESTION_RE.search(sentence))
+    ):
         found.append(Signal(SignalKind.INTENT, sentence, _subject(intent) or sentence))
     return found
 
