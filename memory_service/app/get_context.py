@@ -267,7 +267,7 @@ class _Rule:
         if self.predicate:
             same = version.assertion is not None and version.assertion.predicate == self.predicate
             return same and (self.alone or bool(shared))
-        return version.kind in _GIVE_WAY and 2 * len(shared) >= max(1, min(len(self.words), len(words)))
+        return version.kind in _GIVE_WAY and bool(shared) and 3 * len(shared) >= min(len(self.words), len(words))
 
 
 def _words(text: str) -> frozenset[str]:

@@ -30,7 +30,7 @@ _TOPIC_RE: Final = (
     r"|question)\s*[:,-]"
     r"|(?:changing|to change|let me change) the (?:subject|topic)\s*[:,-]?|on (?:a different"
     r"|another) (?:note|topic)\s*,?"
-    r"|speaking of|as for|now about|what about)\s+(?P<topic2>.+)"
+    r"|(?:anyway,?\s+)?speaking of|as for|now about)\s+(?P<topic2>.+)"
     r"|(?:换个话题|换一?个(?:话题|问题)|另外一件事|还有(?:一|件)[件个]?(?:事|问题)|说另一件事|下一个(?:话题|问题|议题))[是,，:：说]*\s*(?P<topic3>.*)"
     r"|(?:我们|咱们|咱|接下来|现在|先|再|那)(?:来|就|再|先|接着|继续)?(?:聊聊|谈谈|说说|讨论(?:一下|下)?|聊一?下|谈一?下|说一?下|看看)\s*(?P<topic4>.+)"
     r"|^(?:那么?|好[,，]?)?(?:回到|说到|说回|转到|至于)(?P<topic5>.+)"
@@ -49,7 +49,7 @@ _DECISION_RE: Final = (
     rf"|(?:i|we){_APOSTROPHE}?(?:re|m| are| am) going with|going with the|go ahead (?:and|with)"
     r"|final (?:decision|answer|choice)"
     r"|it is decided|decision\s*:|agreed\s*:|we agreed|settled on|make it (?:the|a)\b|book (?:it|that|this)\b)"
-    r"|决定|就(?:这么|这样)?定(?:了|在|为|下)|定下来|敲定|拍板|说定了|就选|我选|选定|就用|就按|就订|就买|就去"
+    r"|决定(?!的)|就(?:这么|这样)?定(?:了|在|为|下)|定下来|敲定|拍板|说定了|就选|我选|选定|就用|就按|就订|就买|就去"
     r"|(?:还是|那就|就)(?:选|用|订|买|去|要|按|走|坐|定|采用)[^?？]*(?:吧|了|好了)?|最终(?:方案|选择)是?|一致同意|采用(?:第|这|方案)"
 )
 _CONFIRMATION_RE: Final = (
@@ -83,7 +83,7 @@ _DONE_RE: Final = (
     r"|(?:has|have) been (?:sent|booked|paid|submitted|ordered|fixed|renewed|cancelled|canceled|signed"
     r"|emailed|uploaded|filed|updated|confirmed)"
     r"|all set\b|mark (?:it|that) (?:as )?done|checked off)"
-    r"|搞定|办(?:好|妥|完)了|弄好了|做(?:好|完)了|完成了|解决了|处理(?:好|完)了|(?:已经?|都|刚)[^。,，!！?？]{0,12}(?:了|完成|完毕|好|妥)(?=$"
+    r"|搞定|(?:办|弄|写|做|订|改)(?:好|妥|完)了|已(?:经)?(?:为[您你])?(?:选|订|办|改|写|发)好|做(?:好|完)了|完成了|解决了|处理(?:好|完)了|(?:已经?|都|刚)[^。,，!！?？]{0,12}(?:了|完成|完毕|好|妥)(?=$"
     r"|[。,，!！])|已(?:完成|提交|发送|预订|付款|取消|签字|寄出|上传|更新|确认|解决|预约|续费)"
 )
 

@@ -23,6 +23,11 @@ _CONFIRMATION_CHARS_MAX: Final = 60
 _SENTENCE_RE: Final = re.compile(r"[^.!?。！？;；\n]+(?:\.(?=\S)[^.!?。！？;；\n]+)*[.!?。！？;；]*")
 _SPEAKERS: Final = frozenset({TurnRole.USER, TurnRole.ASSISTANT})
 _GROUPS: Final = ("topic", "topic2", "topic3", "topic4", "topic5", "goal", "goal2")
+_OPENERS: Final = ("topic2", "topic3", "topic5")
+"""Ways to begin another topic that mean it even before a question."""
+_LEAD_RE: Final = re.compile(
+    r"^(?:(?:我们|咱们?|来|再|先|想)*(?:聊聊|谈谈|说说|讨论(?:一下|下)?|聊一?下|问一?下|看看)|is|it's)\s*"
+)
 _TRIM: Final = " \t,，:：。.!！?？;；-—吧吗呢了"
 _TOPIC_CHARS_MIN: Final = 2
 
@@ -53,9 +58,11 @@ def read(turn: Turn) -> tuple[Signal, ...]:
         return ()
     found: list[Signal] = []
     for place, sentence in enumerate(sentences(turn.text)):
-        if place == 0 and turn.role is TurnRole.USER and _confirms(sentence):
+        signals = _of_sentence(sentence, turn.role)
+        decides = any(signal.kind is SignalKind.DECISION for signal in signals)
+        if place == 0 and turn.role is TurnRole.USER and not decides and _confirms(sentence):
             found.append(Signal(SignalKind.CONFIRMATION, sentence, sentence))
-        found += _of_sentence(sentence, turn.role)
+        found += signals
     return tuple(found)
 
 
@@ -72,7 +79,8 @@ def _of_sentence(sentence: str, role: TurnRole) -> list[Signal]:
     found: list[Signal] = []
     matched = {kind: SIGNALS[kind].search(sentence) for kind in SignalKind if kind is not SignalKind.CONFIRMATION}
     topic = matched[SignalKind.TOPIC]
-    if topic is not None and role is TurnRole.USER and (not asks or REQUEST_QUESTION_RE.search(sentence)):
+    opens = topic is not None and any(topic.groupdict()[name] for name in _OPENERS)
+    if topic is not None and role is TurnRole.USER and (opens or not asks or REQUEST_QUESTION_RE.search(sentence)):
         subject = _subject(topic)
         if len(subject) >= _TOPIC_CHARS_MIN:
             found.append(Signal(SignalKind.TOPIC, sentence, subject))
@@ -98,4 +106,4 @@ def _of_sentence(sentence: str, role: TurnRole) -> list[Signal]:
 def _subject(match: re.Match[str]) -> str:
     groups = match.groupdict()
     named = next((groups[name] for name in _GROUPS if groups.get(name)), "")
-    return named.strip(_TRIM)
+    return _LEAD_RE.sub("", named.strip(_TRIM)).strip(_TRIM)
