@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,6 +25,8 @@ from memory_service.ports.telemetry import Telemetry
 from memory_service.ports.tokenizer import Tokenizer
 
 _ATTEMPTS_MAX = 16
+_THREAD_CHARS_MIN = 4_000
+"""Longer turns are read beside the event loop."""
 _NOWHERE = Basis(-1, -1)
 """Fits no session, so the store tells where it is."""
 LEARN_AFTER = timedelta(minutes=30)
@@ -92,7 +95,7 @@ class AddTurns:
             fresh = [turn for turn in turns if turn.id not in duplicates]
             before = () if memo is None else memo.recent
             block = None if memo is None else await self.reader.advance(memo.block, fresh, before, now)
-            kept = self._kept(turns, before, now)
+            kept = await self._kept(turns, before, now)
             offered = [item for item in kept if item.turn.id not in duplicates]
             try:
                 answer = await self.store.append(
@@ -112,7 +115,12 @@ class AddTurns:
             self.telemetry.count("session_rereads_total")
         raise Unavailable(Reason.OVERLOADED, "too many writers add turns to this session at once")
 
-    def _kept(self, turns: Sequence[Turn], before: Sequence[Turn], now: datetime) -> list[KeptTurn]:
+    async def _kept(self, turns: Sequence[Turn], before: Sequence[Turn], now: datetime) -> list[KeptTurn]:
+        if sum(len(turn.text) for turn in turns) > _THREAD_CHARS_MIN:
+            return await asyncio.to_thread(self._read, turns, before, now)
+        return self._read(turns, before, now)
+
+    def _read(self, turns: Sequence[Turn], before: Sequence[Turn], now: datetime) -> list[KeptTurn]:
         said = [old for old in before if old.id not in {turn.id for turn in turns}]
         kept = []
         for turn in turns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +23,7 @@ from memory_service.ports.telemetry import Telemetry
 
 _log = structlog.get_logger("memory_service.sessions")
 SUMMARISED = 10
+_THREAD_CHARS_MIN = 4_000
 PROCESS = "session_summary"
 
 
@@ -31,7 +33,9 @@ class RuleStateReader:
     async def advance(
         self, block: StateBlock | None, turns: Sequence[Turn], before: Sequence[Turn], now: datetime
     ) -> StateBlock | None:
-        """The block after `turns`."""
+        """The block after `turns`; long ones are read beside the event loop."""
+        if sum(len(turn.text) for turn in turns) > _THREAD_CHARS_MIN:
+            return await asyncio.to_thread(advance, block, turns, before, now)
         return advance(block, turns, before, now)
 
     async def summarise(self, blocks: Sequence[StateBlock]) -> str:

@@ -41,7 +41,7 @@ class ListedSessions:
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """The use cases. `records`, `recorded_tenants`: whether sessions, and those of a tenant, go to the episodic log."""
+    """The use cases. `records`, `recorded_tenants`: whether sessions (of a tenant) go to the episodic log."""
 
     store: SessionStore
     snapshots: SnapshotSource

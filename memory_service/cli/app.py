@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from memory_service.cli import demo, devices, doctor, evaluate, keys, load, memories, offline, service
+from memory_service.cli import demo, devices, doctor, evaluate, keys, load, memories, offline, service, sessions
 
 app = typer.Typer(
     name="memory-service",
@@ -33,6 +33,7 @@ app.command("resolve")(devices.resolve)
 app.command("revoke")(devices.revoke)
 app.command("sync")(offline.sync)
 app.add_typer(offline.app, name="offline")
+app.add_typer(sessions.app, name="session")
 app.command("load")(load.load)
 app.command("eval")(evaluate.evaluate_command)
 app.command("doctor")(doctor.doctor)

@@ -36,21 +36,22 @@ def duration(value: Duration) -> timedelta:
     return timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
 
 
-def _words(wrapper: EnumTypeWrapper, prefix: str, kind: type[_Word]) -> Callable[[int], _Word]:
+def words(wrapper: EnumTypeWrapper, prefix: str, kind: type[_Word]) -> Callable[[int], _Word]:
+    """From the numbers of an enumeration to its words, `UNKNOWN` for numbers not known here."""
     names = {value: name.removeprefix(f"{prefix}_") for name, value in wrapper.items()}
     words = {value: kind[name] for value, name in names.items() if name in kind.__members__}
     unknown = kind["UNKNOWN"]
     return lambda number: words.get(number, unknown)
 
 
-_kind = _words(pb.Kind, "KIND", t.Kind)
-_source = _words(pb.Source, "SOURCE", t.Source)
-_tier = _words(pb.Tier, "TIER", t.Tier)
-_status = _words(pb.Status, "STATUS", t.Status)
-_visibility = _words(pb.Visibility, "VISIBILITY", t.Visibility)
-_relation = _words(pb.Relation, "RELATION", t.Relation)
-_effect = _words(api.Effect, "EFFECT", t.Effect)
-_role = _words(admin.Role, "ROLE", t.Role)
+_kind = words(pb.Kind, "KIND", t.Kind)
+_source = words(pb.Source, "SOURCE", t.Source)
+_tier = words(pb.Tier, "TIER", t.Tier)
+_status = words(pb.Status, "STATUS", t.Status)
+_visibility = words(pb.Visibility, "VISIBILITY", t.Visibility)
+_relation = words(pb.Relation, "RELATION", t.Relation)
+_effect = words(api.Effect, "EFFECT", t.Effect)
+_role = words(admin.Role, "ROLE", t.Role)
 
 
 def json_value(value: Value) -> t.JsonValue:
@@ -200,19 +201,23 @@ def watched(value: sync.WatchResponse) -> t.WatchEvent | t.WatchCheckpoint | Non
 def recall_result(value: api.RecallResponse) -> t.RecallResult:
     """What memory has to say."""
     return t.RecallResult(
-        memories=tuple(_recalled(one) for one in value.memories),
+        memories=tuple(recalled(one) for one in value.memories),
         context_block=value.context_block,
         context=context(value.context),
         token=value.token,
-        stages=tuple(
-            t.RecallStage(stage.name, stage.ran, duration(stage.duration), stage.note) for stage in value.stages
-        ),
+        stages=tuple(stage(one) for one in value.stages),
         degraded=value.degraded,
         candidates=value.candidates,
     )
 
 
-def _recalled(value: api.RecalledMemory) -> t.RecalledMemory:
+def stage(value: api.RecallStage) -> t.RecallStage:
+    """One stage of a recall."""
+    return t.RecallStage(value.name, value.ran, duration(value.duration), value.note)
+
+
+def recalled(value: api.RecalledMemory) -> t.RecalledMemory:
+    """A memory found, with its score."""
     part = value.breakdown
     return t.RecalledMemory(
         memory=memory(value.memory),

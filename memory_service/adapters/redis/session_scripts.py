@@ -1,7 +1,7 @@
 """Working memory as Lua: each script is one step, with the time to live of all it touched (F4).
 
-Keys are those of `keys.session_keys`. The first four arguments are always: now, how long turns and fields live idle, how
-long facts and blocks live (all in milliseconds), the session's id.
+Keys are those of `keys.session_keys`. The first four arguments are always: now, how long turns and fields live idle,
+how long facts and blocks live (all in milliseconds), the session's id.
 
 facts   hash  f facts (JSON), v version, n turns ever, e "1" once ended, q sequence of the newest block, a last use
 fields  hash  path to 16 digits of version and JSON; `_b` counts the bytes of turns, and is there while it is active

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memory_service.domain.session.model import ToolStatus, Turn, TurnRole, TurnTag
-from memory_service.domain.session.signals import is_question, sentences
-from memory_service.domain.text import analyse, same_text_key
+from memory_service.domain.session.signals import is_question, sentences, terms_of
 
 _CORRECTION_RE: Final = re.compile(
     r"^(?:no|nope|wrong)[,.!]\s|\b(?:that(?:['\u2019]s| is| was)? (?:not (?:right|correct|what i)|wrong"
@@ -49,6 +48,8 @@ _SUPPOSED_RE: Final = re.compile(
 )
 _REPEAT_SHARE: Final = 0.9
 _REPEAT_TERMS_MIN: Final = 3
+_REPEAT_LENGTH_SHARE: Final = 0.7
+_CHARS_MAX: Final = 2_000
 
 
 def is_answer(turn: Turn) -> bool:
@@ -66,7 +67,7 @@ def tags_of(turn: Turn, before: Sequence[Turn]) -> tuple[TurnTag, ...]:
         return (TurnTag.TOOL_FAILURE,) if turn.tool_status is ToolStatus.FAILED else ()
     if turn.role is not TurnRole.USER:
         return ()
-    text = turn.text[:2_000]
+    text = turn.text[:_CHARS_MAX]
     tags = []
     if _CORRECTION_RE.search(text):
         tags.append(TurnTag.CORRECTION)
@@ -79,10 +80,9 @@ def tags_of(turn: Turn, before: Sequence[Turn]) -> tuple[TurnTag, ...]:
 
 def _repeats(text: str, old: str) -> bool:
     """Whether a request is said once more: the same words, or nearly all of them. Short replies do not count."""
-    new_terms = set(analyse(text))
-    if len(new_terms) < _REPEAT_TERMS_MIN:
+    shorter, longer = sorted((len(text), len(old)))
+    if shorter < _REPEAT_LENGTH_SHARE * longer:
         return False
-    if same_text_key(text) == same_text_key(old):
-        return True
-    old_terms = set(analyse(old[:2_000]))
-    return len(new_terms & old_terms) >= _REPEAT_SHARE * len(new_terms | old_terms)
+    new_terms, old_terms = terms_of(text), terms_of(old[:_CHARS_MAX])
+    shared = len(new_terms & old_terms)
+    return len(new_terms) >= _REPEAT_TERMS_MIN and shared >= _REPEAT_SHARE * len(new_terms | old_terms)

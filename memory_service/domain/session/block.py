@@ -10,8 +10,8 @@ from typing import Final
 
 from memory_service.domain.session.cues import SignalKind
 from memory_service.domain.session.model import StateBlock, Turn, TurnRole
-from memory_service.domain.session.signals import Signal, is_question, read, sentences
-from memory_service.domain.text import analyse, language_of, normalise
+from memory_service.domain.session.signals import Signal, is_question, read, sentences, terms_of
+from memory_service.domain.text import language_of, normalise
 
 ITEMS_MAX: Final = 12
 ENTITIES_MAX: Final = 16
@@ -96,8 +96,8 @@ def _without_done(state: StateBlock, text: str) -> StateBlock:
     """Take off the pending item that is told to be done: the one that shares most words, else the only one."""
     if not state.pending:
         return state
-    words = _terms(text)
-    shares = [len(words & _terms(item)) for item in state.pending]
+    words = terms_of(text)
+    shares = [len(words & terms_of(item)) for item in state.pending]
     best = max(range(len(shares)), key=lambda place: (shares[place], place))
     if not shares[best] and (len(state.pending) > 1 and len(words) > 2):
         return state
@@ -144,15 +144,11 @@ def _cut(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def _terms(text: str) -> frozenset[str]:
-    return frozenset(analyse(text))
-
-
 def _same(one: str, other: str) -> bool:
     """Whether two short texts are about the same: half of the words of the shorter are shared."""
     if not one or not other:
         return one == other
-    a, b = _terms(one), _terms(other)
+    a, b = terms_of(one), terms_of(other)
     if not a or not b:
         return normalise(one) == normalise(other)
     return len(a & b) > _SAME_SHARE * min(len(a), len(b))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from memory_service.domain.session.cues import (
@@ -16,6 +17,7 @@ from memory_service.domain.session.cues import (
     SignalKind,
 )
 from memory_service.domain.session.model import Turn, TurnRole
+from memory_service.domain.text import analyse
 
 _CHARS_MAX: Final = 2_000
 _SENTENCES_MAX: Final = 24
@@ -45,6 +47,12 @@ def sentences(text: str) -> list[str]:
     """The sentences of a turn's first 2,000 characters."""
     found = (match.group().strip() for match in _SENTENCE_RE.finditer(text[:_CHARS_MAX]))
     return [sentence for sentence in found if sentence][:_SENTENCES_MAX]
+
+
+@lru_cache(4_096)
+def terms_of(text: str) -> frozenset[str]:
+    """The terms of a short text, remembered: turns are compared with those before them again and again."""
+    return frozenset(analyse(text))
 
 
 def is_question(sentence: str) -> bool:
