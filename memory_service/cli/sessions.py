@@ -292,9 +292,8 @@ def _appended(out: Console, result: AppendResult) -> None:
     if result.block is not None:
         block = result.block
         facts = [f"topic {block.topic}" if block.topic else "", f"aim {block.intent}" if block.intent else ""]
-        facts += [f"decided {item}" for item in block.decisions[-1:]] + [
-            f"open {item}" for item in block.pending[-1:]
-        ]
+        facts += [f"decided {item}" for item in block.decisions[-1:]]
+        facts += [f"open {item}" for item in block.pending[-1:]]
         out.print(f"[cyan]state {block.sequence}:[/] {escape('; '.join(filter(None, facts)))}")
 
 
