@@ -10,6 +10,7 @@ from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.memory import JsonValue
 from memory_service.domain.session.model import CONSTRAINTS, INTENTS, SLOTS, TASKS, FieldChange, Turn, TurnRole
+from memory_service.domain.session.failures import kind_of
 from memory_service.domain.text import check_storable
 
 
@@ -43,22 +44,23 @@ def check_changes(changes: Sequence[FieldChange], field: str = "state") -> None:
         path = change.path
         check_name(path, "update_mask", required=True, limit=limits.FIELD_PATH_CHARS_MAX)
         if path in seen:
-            raise InvalidInput(Reason.FIELD_INVALID, f"{path} is named twice", field=path)
+            raise InvalidInput(Reason.FIELD_INVALID, "update_mask names a field twice", field="update_mask")
         seen.add(path)
         _check_path(path)
         if change.value is None:
             continue
+        named = kind_of(path)
         if path == INTENTS:
             _check_intents(change.value)
         if path.startswith(SLOTS):
-            check_name(change.answered_by, f"{path}.answered_by", required=True, limit=limits.TURN_ID_CHARS_MAX)
-        check_json(change.value, path)
+            check_name(change.answered_by, f"{named}.answered_by", required=True, limit=limits.TURN_ID_CHARS_MAX)
+        check_json(change.value, named)
         size = len(json.dumps(change.value, ensure_ascii=False).encode())
         if size > limits.FIELD_BYTES_MAX:
             raise InvalidInput(
                 Reason.FIELD_TOO_LONG,
-                f"{path} may take at most {limits.FIELD_BYTES_MAX} bytes",
-                field=path,
+                f"one of {named} may take at most {limits.FIELD_BYTES_MAX} bytes",
+                field=named,
                 metadata={"limit": str(limits.FIELD_BYTES_MAX), "actual": str(size)},
             )
 
@@ -79,7 +81,7 @@ def _check_path(path: str) -> None:
         raise InvalidInput(
             Reason.FIELD_TOO_LONG,
             f"the path of a slot may have at most {limits.SLOT_DEPTH_MAX} parts",
-            field="slots",
+            field="state.slots",
             metadata={"limit": str(limits.SLOT_DEPTH_MAX), "actual": str(depth)},
         )
 
@@ -90,7 +92,7 @@ def _check_intents(value: JsonValue) -> None:
         raise InvalidInput(
             Reason.FIELD_TOO_LONG,
             f"the stack of intents may be at most {limits.INTENT_DEPTH_MAX} deep",
-            field=INTENTS,
+            field="state.intents",
             metadata={"limit": str(limits.INTENT_DEPTH_MAX), "actual": str(len(value))},
         )
 

@@ -9,6 +9,7 @@ from memory_service.app.validation import check_list
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.memory import JsonValue
+from memory_service.domain.session.failures import kind_of
 from memory_service.domain.session.model import (
     CONSTRAINTS,
     INTENTS,
@@ -104,7 +105,8 @@ def changes_in(state: pb.SessionState, paths: list[str] | None, field: str = "st
         changes.append(FieldChange(INTENTS, [{"name": i.name, "detail": i.detail} for i in state.intents]))
     for change in changes:
         if change.path in given:
-            raise InvalidInput(Reason.FIELD_INVALID, f"{change.path} is given twice", field=change.path)
+            named = kind_of(change.path)
+            raise InvalidInput(Reason.FIELD_INVALID, f"{named} names one field twice", field=named)
         given[change.path] = change
     if paths is None:
         return list(given.values())
@@ -120,8 +122,8 @@ def _value(message: Any) -> JsonValue:
 def _constraint(message: pb.SessionConstraint) -> JsonValue:
     has_object = message.HasField("object")
     if not message.text and not has_object:
-        field = f"{CONSTRAINTS}{message.id}"
-        raise InvalidInput(Reason.FIELD_REQUIRED, f"{field} must say something", field=field)
+        field = "state.constraints.text"
+        raise InvalidInput(Reason.FIELD_REQUIRED, f"{field} or an object must be given", field=field)
     found: dict[str, JsonValue] = {"text": message.text, "predicate": message.predicate}
     return {**found, "object": json_in(message.object)} if has_object else found
 

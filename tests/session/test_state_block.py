@@ -21,8 +21,7 @@ from memory_service.domain.session.signals import read
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DIALOGUES = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()
+    json.loads(line) for line in (Path(__file__).parent / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 
 
@@ -98,7 +97,9 @@ def test_a_conversation_comes_to_its_state():
 
 
 def test_a_chinese_conversation_comes_to_its_state():
-    turns = conversation("帮我订去上海的票。", "九点的可以吗？", "可以。别忘了开发票。", "好。", "换个话题，聊聊晚餐。")
+    turns = conversation(
+        "帮我订去上海的票。", "九点的可以吗？", "可以。别忘了开发票。", "好。", "换个话题，聊聊晚餐。"
+    )
     block = advance(None, turns, (), NOW)
     assert block is not None
     assert (block.topic, block.decisions, block.pending) == ("晚餐", ("九点的可以吗？ → 是",), ("别忘了开发票。",))

@@ -136,7 +136,7 @@ class InMemorySessionStore:
             raise etag_mismatch(kept.version)
         for change in changes:
             if change.answered_by and not kept.ids.get(change.answered_by):
-                raise not_answered(change.path, change.answered_by)
+                raise not_answered(change.path)
         after = dict(kept.fields)
         overwritten = []
         version = kept.version + 1

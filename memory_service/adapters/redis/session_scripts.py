@@ -123,7 +123,7 @@ for i = 0, count - 1 do
   local path, answered, value = ARGV[9 + 3 * i], ARGV[10 + 3 * i], ARGV[11 + 3 * i]
   if answered ~= '' then
     local score = call('ZSCORE', IDS, answered)
-    if not score or score % 2 == 0 then return {'unanswered', path, answered} end
+    if not score or score % 2 == 0 then return {'unanswered', path} end
   end
   local present = call('HGET', FIELDS, path)
   if present and seen ~= '' and tonumber(string.sub(present, 1, 16)) > tonumber(seen) then

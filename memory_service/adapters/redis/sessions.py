@@ -237,7 +237,7 @@ class RedisSessionStore:
         if word == b"etag":
             return etag_mismatch(int(answer[1]))
         if word == b"unanswered":
-            return not_answered(answer[1].decode(), answer[2].decode())
+            return not_answered(answer[1].decode())
         if word == b"full":
             return too_many_fields(self._limits.fields_max)
         return InternalError(Reason.INTERNAL, "a script of working memory gave an unknown answer")

@@ -25,13 +25,18 @@ def etag_mismatch(version: int) -> Conflict:
     )
 
 
-def not_answered(path: str, turn_id: str) -> FailedPrecondition:
+def kind_of(path: str) -> str:
+    """What kind of field a path is of, as a request names it: errors repeat no names of the caller's."""
+    return f"state.{path.partition('.')[0]}"
+
+
+def not_answered(path: str) -> FailedPrecondition:
     """A slot was to be filled from something that is no answer (F4)."""
+    field = f"{kind_of(path)}.answered_by"
     return FailedPrecondition(
         Reason.SLOT_NOT_ANSWERED,
-        f"{path} may be filled only from a turn of the session in which the user answers",
-        field=path,
-        metadata={"turn": turn_id},
+        f"{field} must be a turn of the session in which the user answers",
+        field=field,
     )
 
 
