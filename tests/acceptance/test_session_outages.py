@@ -105,13 +105,15 @@ async def test_after_valkey_died_sessions_are_gone_and_everything_else_is_whole(
             nonlocal acknowledged
             for n in range(200):
                 try:
-                    await memory.append_turns(session.id, [Turn("user", f"We decided on {name}{n}.", id=f"{name}{n}")])
+                    await memory.append_turns(
+                        session.id, [Turn("user", f"We decided on {name}{n}.", id=f"{name}{n}")]
+                    )
                 except (NotFound, Unavailable):
                     return
                 acknowledged += 1
 
         talking = [asyncio.create_task(chatter(name)) for name in "abcd"]
-        while acknowledged < 30:
+        while acknowledged < 30:  # noqa: ASYNC110 - real processes are waited for
             await asyncio.sleep(0.01)
         os.kill(valkey(service), signal.SIGKILL)
         await asyncio.gather(*talking)
@@ -172,7 +174,7 @@ async def test_an_acknowledged_turn_is_in_the_log_once_whatever_is_killed(mended
             sessions.append((await memory.create_session(record_episodes=True)).id)
             before = len(acknowledged)
             talking = [asyncio.create_task(talk(memory, f"{killed}{i}")) for i in range(4)]
-            while len(acknowledged) < before + 60:
+            while len(acknowledged) < before + 60:  # noqa: ASYNC110 - real processes are waited for
                 await asyncio.sleep(0.01)
             await (service.kill9() if killed == "server" else service.kill9_everything())
             await asyncio.gather(*talking)

@@ -170,9 +170,9 @@ def test_every_command_has_help_and_json(shell: Shell) -> None:
     assert names == {
         *("serve", "migrate", "keys", "write", "recall", "correct", "forget", "list", "show", "history"),
         *("rollback", "load", "eval", "doctor", "demo", "version"),
-        *("watch", "conflicts", "resolve", "revoke", "sync", "offline"),
+        *("watch", "conflicts", "resolve", "revoke", "sync", "offline", "session"),
     }
-    for name in names - {"keys", "serve", "migrate", "offline"}:
+    for name in names - {"keys", "serve", "migrate", "offline", "session"}:
         assert "--json" in shell(name, "--help").stdout, name
 
 

@@ -173,7 +173,8 @@ INSERT INTO idempotency SELECT v.owner, 'd', v.revision, v.text, 'write', '', '{
 INSERT INTO devices SELECT v.owner, v.text, 1, now(), v.revision % 500 > 40, 1, 1 FROM memories v;
 INSERT INTO changes SELECT v.owner, v.revision, 'd', v.revision, 'write', 'a', 'g', v.recorded_at FROM memories v;
 INSERT INTO episodes
-SELECT v.owner, now(), v.memory_id, 't', 0, now(), NULL, 'user', '', '', '', v.text, '', '', '', '{{}}' FROM memories v;
+SELECT v.owner, now(), v.memory_id, 't', 0, now(), NULL, 'user', '', '', '', v.text, '', '', '', '{{}}'
+FROM memories v;
 INSERT INTO learning_tasks SELECT v.owner, v.memory_id, now(), 1, now(), now(), false FROM memories v;
 ANALYZE;
 """
