@@ -9,8 +9,8 @@ from memory_service.app.validation import check_json, check_list, check_name, ch
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.memory import JsonValue
-from memory_service.domain.session.model import CONSTRAINTS, INTENTS, SLOTS, TASKS, FieldChange, Turn, TurnRole
 from memory_service.domain.session.failures import kind_of
+from memory_service.domain.session.model import CONSTRAINTS, INTENTS, SLOTS, TASKS, FieldChange, Turn, TurnRole
 from memory_service.domain.text import check_storable
 
 

@@ -203,7 +203,7 @@ def watch(
 
 
 class _Screen:
-    """Where a watch shows sessions: a live panel on a terminal, a line of JSON or a panel for each change elsewhere."""
+    """Where a watch shows sessions: a live panel on a terminal; else one, or a line of JSON, for each change."""
 
     def __init__(self, session: Session) -> None:
         from rich.live import Live

@@ -45,7 +45,8 @@ _INTENT_RE: Final = (
 _DECISION_RE: Final = (
     rf"\b(?:let{_APOSTROPHE}?s (?:go with|take|book|use|settle (?:on|for)|stick with|do|pick|choose|make it)"
     rf"|(?:i|we){_APOSTROPHE}?(?:ll| will) (?:go with|take|use|stick with|pick|choose|settle (?:on|for))"
-    rf"|(?:i|we)(?:{_APOSTROPHE}?ve| have)? (?:decided|settled|agreed|opted|chosen|chose|picked)\b"
+    rf"|(?:i|we)(?:{_APOSTROPHE}?ve| have)?(?: (?:also|just|finally|already|now|all|both))* (?:decided"
+    r"|settled|agreed|opted|chosen|chose|picked)\b"
     rf"|(?:i|we){_APOSTROPHE}?(?:re|m| are| am) going with|going with the|go ahead (?:and|with)"
     r"|final (?:decision|answer|choice)"
     r"|it is decided|decision\s*:|agreed\s*:|we agreed|settled on|make it (?:the|a)\b|book (?:it|that|this)\b)"
@@ -83,7 +84,8 @@ _DONE_RE: Final = (
     r"|(?:has|have) been (?:sent|booked|paid|submitted|ordered|fixed|renewed|cancelled|canceled|signed"
     r"|emailed|uploaded|filed|updated|confirmed)"
     r"|all set\b|mark (?:it|that) (?:as )?done|checked off)"
-    r"|搞定|(?:办|弄|写|做|订|改)(?:好|妥|完)了|已(?:经)?(?:为[您你])?(?:选|订|办|改|写|发)好|做(?:好|完)了|完成了|解决了|处理(?:好|完)了|(?:已经?|都|刚)[^。,，!！?？]{0,12}(?:了|完成|完毕|好|妥)(?=$"
+    r"|搞定|(?:办|弄|写|做|订|改)(?:好|妥|完)了|已(?:经)?(?:为[您你])?(?:选|订|办|改|写|发)好|做(?:好|完)了|完成了|解决了|处理(?:好|完)了|(?:已经?|都"
+    r"|刚)[^。,，!！?？]{0,12}(?:了|完成|完毕|好|妥)(?=$"
     r"|[。,，!！])|已(?:完成|提交|发送|预订|付款|取消|签字|寄出|上传|更新|确认|解决|预约|续费)"
 )
 
