@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from json.encoder import encode_basestring
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -177,7 +178,7 @@ def quoted(text: str) -> str:
 
     `json.loads` gives the text back.
     """
-    return printable(json.dumps(text, ensure_ascii=False))
+    return printable(encode_basestring(text))
 
 
 def printable(plain: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -199,7 +199,7 @@ def _cut_line(kept: KeptTurn, room: _Room, reserve: int) -> str:
     size = len(kept.turn.text)
     while size > _CUT_CHARS_MIN:
         size = size * 3 // 4
-        line = turn_line(replace(kept.turn, text=kept.turn.text[:size] + "…"))
+        line = turn_line(kept.turn._replace(text=kept.turn.text[:size] + "…"))
         if room.tokenizer.count(line) + reserve <= room.left:
             return line
     return ""

@@ -65,22 +65,25 @@ def turn_in(message: pb.Turn, field: str) -> Turn:
 
 
 def turn_out(kept: KeptTurn) -> pb.Turn:
-    """Protobuf of a turn as kept."""
+    """Protobuf of a turn as kept. What most turns do not have is set only where it is there."""
     turn = kept.turn
-    return pb.Turn(
+    message = pb.Turn(
         id=turn.id,
         role=_ROLES_OUT[turn.role],
         text=turn.text,
-        said_at=time_out(turn.said_at),
-        action=turn.action,
-        tool=turn.tool,
-        tool_status=_TOOL_STATUSES_OUT[turn.tool_status] if turn.tool_status else pb.TOOL_STATUS_UNSPECIFIED,
-        feedback=turn.feedback,
         sequence=kept.sequence,
         accepted_at=time_out(kept.accepted_at),
-        tags=tags_out(kept.tags),
         tokens=kept.tokens,
     )
+    if kept.tags:
+        message.tags.extend(tags_out(kept.tags))
+    if turn.said_at is not None:
+        message.said_at.CopyFrom(time_out(turn.said_at))  # type: ignore[arg-type]
+    if turn.tool or turn.action or turn.feedback:
+        message.tool, message.action, message.feedback = turn.tool, turn.action, turn.feedback
+    if turn.tool_status is not None:
+        message.tool_status = _TOOL_STATUSES_OUT[turn.tool_status]
+    return message
 
 
 def tags_out(tags: tuple[TurnTag, ...]) -> list[Any]:

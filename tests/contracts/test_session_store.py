@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -128,7 +127,7 @@ async def test_turns_come_back_as_they_were_in_order(store: SessionStore):
     assert await store.append(owner, session, [turn("b", answers=True)], None, None, NOW) == Appended(3, 0)
     found = await view(store, owner, session)
     assert [t.sequence for t in found.turns] == [1, 2, 3]
-    assert found.turns[1] == replace(full, sequence=2)
+    assert found.turns[1] == full._replace(sequence=2)
     assert [t.turn.id for t in (await view(store, owner, session, 2)).turns] == ["call", "b"]
     assert (await view(store, owner, session, 0)).turns == ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from memory_service.domain.errors import Reason, Unavailable
@@ -103,7 +103,7 @@ class InMemorySessionStore:
             return Behind(kept.facts, kept.block, kept.turn_count, tuple(kept.turns[-_RECENT:]), known)
         for turn in turns:
             kept.turn_count += 1
-            kept.turns.append(replace(turn, sequence=kept.turn_count))
+            kept.turns.append(turn._replace(sequence=kept.turn_count))
             kept.ids[turn.turn.id] = turn.answers
         self._bound(kept)
         if block is not None:

@@ -87,12 +87,16 @@ def turn_bytes(kept: KeptTurn) -> bytes:
     ).encode()
 
 
-def turn_of(data: bytes, sequence: int) -> KeptTurn:
-    """The turn of `turn_bytes`."""
-    id_, role, text, said, action, tool, status, feedback, accepted, tags, tokens, answers = json.loads(data)
+_ROLES = {role.value: role for role in TurnRole}
+_TAGS = {tag.value: tag for tag in TurnTag}
+
+
+def _turn(record: list[Any], sequence: int) -> KeptTurn:
+    """The turn of `turn_bytes`, read as JSON."""
+    id_, role, text, said, action, tool, status, feedback, accepted, tags, tokens, answers = record
     turn = Turn(
         id=id_,
-        role=TurnRole(role),
+        role=_ROLES[role],
         text=text,
         said_at=time_of(said),
         action=action,
@@ -100,13 +104,19 @@ def turn_of(data: bytes, sequence: int) -> KeptTurn:
         tool_status=ToolStatus(status) if status else None,
         feedback=feedback,
     )
-    return KeptTurn(turn, _instant(accepted), tuple(TurnTag(t) for t in tags), tokens, bool(answers), sequence)
+    return KeptTurn(turn, _instant(accepted), tuple(_TAGS[t] for t in tags), tokens, bool(answers), sequence)
+
+
+def joined_turns(data: bytes, turn_count: int) -> tuple[KeptTurn, ...]:
+    """The newest turns of a session that had `turn_count` in all, oldest first, from their JSON joined by commas."""
+    records = json.loads(b"[%b]" % data)
+    first = turn_count - len(records) + 1
+    return tuple(_turn(record, first + place) for place, record in enumerate(records))
 
 
 def turns_of(data: Sequence[bytes], turn_count: int) -> tuple[KeptTurn, ...]:
-    """The newest turns of a session that had `turn_count` in all, oldest first."""
-    first = turn_count - len(data) + 1
-    return tuple(turn_of(item, first + place) for place, item in enumerate(data))
+    """The same from each one's JSON."""
+    return joined_turns(b",".join(data), turn_count)
 
 
 def block_bytes(block: StateBlock) -> bytes:

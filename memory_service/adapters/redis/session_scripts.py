@@ -1,7 +1,7 @@
 """Working memory as Lua: each script is one step, with the time to live of all it touched (F4).
 
-Keys are those of `keys.session_keys`. The first four arguments are always: now, how long turns and fields live idle,
-how long facts and blocks live (all in milliseconds), the session's id.
+Keys are those of `keys.session_keys`. The first two arguments are always: now (milliseconds), the session's id. What
+does not change from call to call (`Bounds`) is part of the text, so that it is not sent each time.
 
 facts   hash  f facts (JSON), v version, n turns ever, e "1" once ended, q sequence of the newest block, a last use
 fields  hash  path to 16 digits of version and JSON; `_b` counts the bytes of turns, and is there while it is active
@@ -13,10 +13,35 @@ sessions, expiries  zset  the owner's sessions by id, and by when they expire
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from string import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What stands for `$name` in the scripts: times in milliseconds, and how much there may be."""
+
+    idle: int
+    keep: int
+    request: int
+    turns: int
+    bytes: int
+    ids: int
+    fields: int
+    blocks: int
+    sessions: int
+    recent: int
+
+    def put_into(self, script: str) -> str:
+        """A script with these bounds."""
+        return Template(script).substitute({name: getattr(self, name) for name in self.__dataclass_fields__})
+
+
 _COMMON = """
 local FACTS, FIELDS, TURNS, IDS, BLOCKS, SESSIONS, EXPIRIES =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local now, idle, keep, sid = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local now, sid = ARGV[1], ARGV[2]
+local idle, keep = $idle, $keep
 local call = redis.call
 local function touch(ended)
   call('HSET', FACTS, 'a', now)
@@ -46,7 +71,7 @@ end
 CREATE = (
     _COMMON
     + """
-local request, limit, facts, request_keep = KEYS[8], tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local request, facts = KEYS[8], ARGV[3]
 if request then
   local began = call('GET', request)
   if began then return {'ok', began} end
@@ -55,72 +80,69 @@ for _, old in ipairs(call('ZRANGEBYSCORE', EXPIRIES, '-inf', now, 'LIMIT', 0, 10
   call('ZREM', EXPIRIES, old)
   call('ZREM', SESSIONS, old)
 end
-if call('ZCARD', SESSIONS) >= limit then return {'full'} end
+if call('ZCARD', SESSIONS) >= $sessions then return {'full'} end
 call('HSET', FACTS, 'f', facts, 'v', 1, 'n', 0, 'e', 0, 'q', 0)
 touch()
-if request then call('SET', request, sid, 'PX', request_keep) end
+if request then call('SET', request, sid, 'PX', $request) end
 return {'ok', sid}
 """
 )
-"""ARGV: most sessions, facts, how long the request is remembered. KEYS[8]: the request, when it has an id."""
+"""ARGV: facts. KEYS[8]: the request, when it has an id."""
 
 APPEND = (
     _COMMON
     + """
-local turns_max, bytes_max, ids_max, blocks_max =
-  tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local base_block, base_turns, sequence, block, count, recent =
-  ARGV[9], ARGV[10], ARGV[11], ARGV[12], tonumber(ARGV[13]), ARGV[14]
+local base_block, base_turns, sequence, block = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local count = (#ARGV - 6) / 3
 local facts, refusal = opened()
 if not facts then return refusal end
 local known = {}
 for i = 0, count - 1 do
-  if call('ZSCORE', IDS, ARGV[15 + 3 * i]) then known[#known + 1] = i end
+  if call('ZSCORE', IDS, ARGV[7 + 3 * i]) then known[#known + 1] = i end
 end
 if #known > 0 or (base_block ~= '' and (base_block ~= facts[5] or base_turns ~= facts[3])) then
-  return {'behind', facts[1], facts[3], call('LINDEX', BLOCKS, -1), call('LRANGE', TURNS, '-' .. recent, -1), known}
+  return {'behind', facts[1], facts[3], call('LINDEX', BLOCKS, -1), call('LRANGE', TURNS, -$recent, -1), known}
 end
 local number = tonumber(facts[3])
 local bytes = tonumber(call('HGET', FIELDS, '_b') or 0)
 for i = 0, count - 1 do
-  local id, answers, turn = ARGV[15 + 3 * i], tonumber(ARGV[16 + 3 * i]), ARGV[17 + 3 * i]
+  local id, answers, turn = ARGV[7 + 3 * i], tonumber(ARGV[8 + 3 * i]), ARGV[9 + 3 * i]
   number = number + 1
   call('RPUSH', TURNS, turn)
   call('ZADD', IDS, 2 * number + answers, id)
   bytes = bytes + #turn
 end
 local kept = call('LLEN', TURNS)
-while kept > 1 and (kept > turns_max or bytes > bytes_max) do
+while kept > 1 and (kept > $turns or bytes > $bytes) do
   bytes = bytes - #call('LPOP', TURNS)
   kept = kept - 1
 end
 if count > 0 then
-  call('ZREMRANGEBYRANK', IDS, 0, -ids_max - 1)
+  call('ZREMRANGEBYRANK', IDS, 0, -$ids - 1)
   call('HSET', FIELDS, '_b', bytes)
   call('HSET', FACTS, 'n', number)
 end
 if block ~= '' then
   call('RPUSH', BLOCKS, block)
-  call('LTRIM', BLOCKS, -blocks_max, -1)
+  call('LTRIM', BLOCKS, -$blocks, -1)
   call('HSET', FACTS, 'q', sequence)
 end
 touch()
 return {'ok', number, call('LLEN', BLOCKS)}
 """
 )
-"""ARGV: bounds of turns, their bytes, ids and blocks; the basis ("" for any); sequence and JSON of the block ("" for
-none); number of turns; how many recent ones to tell; then id, answer flag and JSON of each."""
+"""ARGV: the basis ("" for any); sequence and JSON of the block ("" for none); then id, answer flag, JSON of turns."""
 
 UPDATE = (
     _COMMON
     + """
-local fields_max, etag, seen, count = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
+local etag, seen, count = ARGV[3], ARGV[4], (#ARGV - 4) / 3
 local facts, refusal = opened()
 if not facts then return refusal end
 if etag ~= '' and etag ~= facts[2] then return {'etag', facts[2]} end
 local overwritten, total = {}, math.max(0, call('HLEN', FIELDS) - 1)
 for i = 0, count - 1 do
-  local path, answered, value = ARGV[9 + 3 * i], ARGV[10 + 3 * i], ARGV[11 + 3 * i]
+  local path, answered, value = ARGV[5 + 3 * i], ARGV[6 + 3 * i], ARGV[7 + 3 * i]
   if answered ~= '' then
     local score = call('ZSCORE', IDS, answered)
     if not score or score % 2 == 0 then return {'unanswered', path} end
@@ -133,10 +155,10 @@ for i = 0, count - 1 do
   if value ~= '' and not present then total = total + 1 end
   if value == '' and present then total = total - 1 end
 end
-if total > fields_max then return {'full'} end
+if total > $fields then return {'full'} end
 local version = tonumber(facts[2]) + 1
 for i = 0, count - 1 do
-  local path, value = ARGV[9 + 3 * i], ARGV[11 + 3 * i]
+  local path, value = ARGV[5 + 3 * i], ARGV[7 + 3 * i]
   if value == '' then call('HDEL', FIELDS, path)
   else call('HSET', FIELDS, path, string.format('%016d', version) .. value) end
 end
@@ -145,19 +167,19 @@ touch()
 return {'ok', version, overwritten}
 """
 )
-"""ARGV: most fields, etag and seen version ("" for any), number of changes; then path, answer and JSON of each."""
+"""ARGV: etag and seen version ("" for any); then path, answering turn and JSON of each change."""
 
 READ = (
     _COMMON
     + """
-local newest, touches = ARGV[5], ARGV[6]
+local newest, touches = ARGV[3], ARGV[4]
 local facts = call('HMGET', FACTS, 'f', 'v', 'n', 'e', 'a')
 if not facts[1] then return {'unknown'} end
-local fields, turns = {}, {}
+local fields, turns = {}, ''
 if facts[4] ~= '1' then
   if touches == '1' then opened(); touch() end
   fields = call('HGETALL', FIELDS)
-  if #fields > 0 and newest ~= '0' then turns = call('LRANGE', TURNS, '-' .. newest, -1) end
+  if #fields > 0 and newest ~= '0' then turns = table.concat(call('LRANGE', TURNS, '-' .. newest, -1), ',') end
 end
 return {'ok', facts[1], facts[2], facts[3], facts[4], facts[5], fields, turns, call('LINDEX', BLOCKS, -1),
         call('LLEN', BLOCKS)}
@@ -180,7 +202,7 @@ return {'ok'}
 DROP_BLOCKS = (
     _COMMON
     + """
-local upto = tonumber(ARGV[5])
+local upto = tonumber(ARGV[3])
 while call('LLEN', BLOCKS) > 1 and tonumber(string.sub(call('LINDEX', BLOCKS, 0), 1, 10)) <= upto do
   call('LPOP', BLOCKS)
 end

@@ -65,24 +65,31 @@ class RedisSessionStore:
         self._breaker = CircuitBreaker(clock, failures_max=settings.failures_max, away_seconds=settings.away_seconds)
         pool = connection_pool(settings, socket_timeout=settings.transfer_timeout_seconds)
         self._client = redis.asyncio.Redis.from_pool(pool)
-        self._create = self._client.register_script(scripts.CREATE)
-        self._append = self._client.register_script(scripts.APPEND)
-        self._update = self._client.register_script(scripts.UPDATE)
-        self._read = self._client.register_script(scripts.READ)
-        self._end = self._client.register_script(scripts.END)
-        self._drop_blocks = self._client.register_script(scripts.DROP_BLOCKS)
+        bounds = scripts.Bounds(
+            idle=_milliseconds(self._limits.idle_seconds),
+            keep=_milliseconds(self._limits.block_seconds),
+            request=_milliseconds(_REQUEST_SECONDS),
+            turns=self._limits.turns_max,
+            bytes=self._limits.turn_bytes_max,
+            ids=self._limits.turn_ids_max,
+            fields=self._limits.fields_max,
+            blocks=self._limits.blocks_max,
+            sessions=self._limits.sessions_max,
+            recent=_RECENT,
+        )
+
+        def script(text: str) -> AsyncScript:
+            return self._client.register_script(bounds.put_into(text))
+
+        self._create, self._append, self._update = map(script, (scripts.CREATE, scripts.APPEND, scripts.UPDATE))
+        self._read, self._end, self._drop_blocks = map(script, (scripts.READ, scripts.END, scripts.DROP_BLOCKS))
 
     async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime) -> SessionId:
         """Begin a session, or find the one begun with this request id."""
         names = keys.session_keys(self._settings.key_prefix, owner, facts.id)
         if facts.request_id:
             names.append(keys.session_request_key(self._settings.key_prefix, owner, facts.request_id))
-        arguments = [
-            *self._head(facts.id, now),
-            self._limits.sessions_max,
-            codec.facts_bytes(facts),
-            _REQUEST_SECONDS * 1000,
-        ]
+        arguments = [codec.millis(now), facts.id, codec.facts_bytes(facts)]
         answer = await self._run(self._create, names, arguments)
         if answer[0] == b"full":
             raise too_many_sessions(self._limits.sessions_max)
@@ -98,19 +105,13 @@ class RedisSessionStore:
         now: datetime,
     ) -> Appended | Behind:
         """Add turns and their block."""
-        bounds = self._limits
         arguments: list[Any] = [
-            *self._head(session, now),
-            bounds.turns_max,
-            bounds.turn_bytes_max,
-            bounds.turn_ids_max,
-            bounds.blocks_max,
+            codec.millis(now),
+            session,
             "" if basis is None else basis.block_sequence,
             "" if basis is None else basis.turn_count,
             "" if block is None else block.sequence,
             b"" if block is None else codec.block_bytes(block),
-            len(turns),
-            _RECENT,
         ]
         for kept in turns:
             arguments += [kept.turn.id, int(kept.answers), codec.turn_bytes(kept)]
@@ -139,11 +140,10 @@ class RedisSessionStore:
     ) -> Updated:
         """Change fields, all or none."""
         arguments: list[Any] = [
-            *self._head(session, now),
-            self._limits.fields_max,
+            codec.millis(now),
+            session,
             "" if etag_version is None else etag_version,
             "" if seen_version is None else seen_version,
-            len(changes),
         ]
         for change in changes:
             arguments += [change.path, change.answered_by, codec.field_bytes(change, device)]
@@ -154,7 +154,7 @@ class RedisSessionStore:
         self, owner: OwnerKey, session: SessionId, *, turns: int, touch: bool, now: datetime
     ) -> SessionView:
         """The session with its newest turns."""
-        arguments = [*self._head(session, now), min(turns, self._limits.turns_max), int(touch)]
+        arguments = [codec.millis(now), session, min(turns, self._limits.turns_max), int(touch)]
         answer = await self._run(self._read, self._keys(owner, session), arguments)
         _, facts, version, count, ended, used, fields, recent, block, block_count = answer
         status = SessionStatus.ENDED if ended == b"1" else SessionStatus.ACTIVE if fields else SessionStatus.RELEASED
@@ -165,7 +165,7 @@ class RedisSessionStore:
             last_active_at=codec.instant_of_millis(used),
             turn_count=int(count),
             fields=codec.fields_of(fields),
-            turns=codec.turns_of(recent, int(count)),
+            turns=codec.joined_turns(recent, int(count)),
             block=codec.block_of(block),
             block_count=int(block_count),
         )
@@ -173,7 +173,7 @@ class RedisSessionStore:
     async def end(self, owner: OwnerKey, session: SessionId, now: datetime) -> None:
         """End it."""
         async with self._guarded():
-            answer = await self._end(keys=self._keys(owner, session), args=self._head(session, now))
+            answer = await self._end(keys=self._keys(owner, session), args=[codec.millis(now), session])
         if answer[0] == b"unknown":
             raise session_not_found()
 
@@ -186,7 +186,7 @@ class RedisSessionStore:
     async def drop_blocks(self, owner: OwnerKey, session: SessionId, upto: int) -> None:
         """Drop the blocks up to this sequence, but the newest."""
         async with self._guarded():
-            await self._drop_blocks(keys=self._keys(owner, session), args=[0, 0, 0, session, upto])
+            await self._drop_blocks(keys=self._keys(owner, session), args=[0, session, upto])
 
     async def ping(self) -> None:
         """Raise `Unavailable` unless the server answers."""
@@ -201,12 +201,6 @@ class RedisSessionStore:
 
     def _keys(self, owner: OwnerKey, session: str) -> list[bytes]:
         return keys.session_keys(self._settings.key_prefix, owner, session)
-
-    def _head(self, session: SessionId, now: datetime) -> list[Any]:
-        """The arguments that all scripts share."""
-        bounds = self._limits
-        idle, keep = (max(1, round(seconds * 1000)) for seconds in (bounds.idle_seconds, bounds.block_seconds))
-        return [codec.millis(now), idle, keep, session]
 
     @contextlib.asynccontextmanager
     async def _guarded(self) -> AsyncIterator[None]:
@@ -267,6 +261,10 @@ class RedisSessionStore:
             if answers[3 * place][0] is not None
         ]
         return SessionPage(lines, SessionId(found[limit - 1].decode()) if len(found) > limit else None)
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1000))
 
 
 def _line(facts: Sequence[bytes], active: int, block: bytes | None) -> SessionLine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from memory_service.domain.session.model import ToolStatus, Turn, TurnRole, TurnTag
@@ -78,10 +79,21 @@ def tags_of(turn: Turn, before: Sequence[Turn]) -> tuple[TurnTag, ...]:
     return tuple(tags)
 
 
+@lru_cache(4_096)
+def _words(text: str) -> frozenset[str]:
+    """Words between spaces, or the characters of a text without: a quick look at how much two texts share."""
+    folded = text[:_CHARS_MAX].casefold()
+    words = folded.split()
+    return frozenset(words if 8 * len(words) > len(folded) else folded)
+
+
 def _repeats(text: str, old: str) -> bool:
     """Whether a request is said once more: the same words, or nearly all of them. Short replies do not count."""
     shorter, longer = sorted((len(text), len(old)))
     if shorter < _REPEAT_LENGTH_SHARE * longer:
+        return False
+    new_words, old_words = _words(text), _words(old)
+    if 2 * len(new_words & old_words) < len(new_words | old_words):
         return False
     new_terms, old_terms = terms_of(text), terms_of(old[:_CHARS_MAX])
     shared = len(new_terms & old_terms)

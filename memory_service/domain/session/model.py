@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Final, NewType
+from typing import Final, NamedTuple, NewType
 
 from memory_service.domain.memory import JsonValue
 
@@ -67,9 +67,8 @@ class TaskStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """One turn as its writer tells it (C2).
+class Turn(NamedTuple):
+    """One turn as its writer tells it (C2). (A tuple, since a context makes hundreds of them.)
 
     Attributes:
         id: the writer's own, unique in the session: a turn sent again under it is the same turn.
@@ -89,8 +88,7 @@ class Turn:
     feedback: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptTurn:
+class KeptTurn(NamedTuple):
     """A turn as a session keeps it.
 
     Attributes:

@@ -30,6 +30,11 @@ _OPENERS: Final = ("topic2", "topic3", "topic5")
 _LEAD_RE: Final = re.compile(
     r"^(?:(?:我们|咱们?|来|再|先|想)*(?:聊聊|谈谈|说说|讨论(?:一下|下)?|聊一?下|问一?下|看看)|is|it's)\s*"
 )
+_VAGUE_RE: Final = re.compile(
+    r"(?:something|anything) (?:else|different)|others?|it|that|this|them|more|别的|其他的?|这个|那个|另外的",
+    re.IGNORECASE,
+)
+"""What names no topic."""
 _TRIM: Final = " \t,，:：。.!！?？;；-—吧吗呢了"
 _TOPIC_CHARS_MIN: Final = 2
 
@@ -90,7 +95,7 @@ def _of_sentence(sentence: str, role: TurnRole) -> list[Signal]:
     opens = topic is not None and any(topic.groupdict()[name] for name in _OPENERS)
     if topic is not None and role is TurnRole.USER and (opens or not asks or REQUEST_QUESTION_RE.search(sentence)):
         subject = _subject(topic)
-        if len(subject) >= _TOPIC_CHARS_MIN:
+        if len(subject) >= _TOPIC_CHARS_MIN and not _VAGUE_RE.fullmatch(subject):
             found.append(Signal(SignalKind.TOPIC, sentence, subject))
     if not asks:
         open_yet = NOT_YET_RE.search(sentence) is not None
