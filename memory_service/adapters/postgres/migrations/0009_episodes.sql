@@ -78,7 +78,6 @@ BEGIN
         first := (date_trunc('month', from_time AT TIME ZONE 'UTC') + ahead * interval '1 month') AT TIME ZONE 'UTC';
         name := 'episodes_' || to_char(first AT TIME ZONE 'UTC', 'YYYYMM');
         CONTINUE WHEN to_regclass('memory_service.' || name) IS NOT NULL;
-        PERFORM set_config('row_security', 'on', true);
         BEGIN
             EXECUTE format('CREATE TABLE %I (LIKE episodes INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', name);
             EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
