@@ -140,6 +140,19 @@ class Settings(BaseSettings):
     access_flush_seconds: Annotated[
         float, Field(description="How often use counts are written down.", gt=0, le=60)
     ] = 1.0
+    worker: Annotated[
+        bool, Field(description="Whether this process works on background jobs; off, others must (`worker`).")
+    ] = True
+    worker_jobs_max: Annotated[int, Field(description="Background jobs at once.", ge=2, le=64)] = 4
+    worker_takeover_seconds: Annotated[
+        float, Field(description="Silence after which a worker's jobs are handed to others.", ge=1, le=3600)
+    ] = 30.0
+    upkeep_tick_seconds: Annotated[
+        float, Field(description="How often owners are looked at and what is due is enqueued.", gt=0, le=3600)
+    ] = 5.0
+    upkeep_owners_per_tick: Annotated[
+        int, Field(description="Owners looked at each time, in turn.", ge=1, le=100_000)
+    ] = 5_000
     log_level: Annotated[
         str, Field(description="debug, info, warning or error.", pattern="^(debug|info|warning|error)$")
     ] = "info"

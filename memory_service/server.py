@@ -74,10 +74,13 @@ class Readiness:
 
 
 class Server:
-    """One serving process. `start`, then `stop`; `settings` decide everything."""
+    """One process, serving unless `worker_only`. `start`, then `stop`; `settings` decide everything."""
 
-    def __init__(self, settings: Settings, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, settings: Settings, say: Callable[[str], None] = lambda _: None, *, worker_only: bool = False
+    ) -> None:
         self.settings = settings
+        self.worker_only = worker_only
         self._say = say
         self._stack = AsyncExitStack()
         self._readiness = Readiness()
@@ -111,12 +114,8 @@ class Server:
             )
             self._stack.push_async_callback(application.close)
             await self._retrying("the embedding model", lambda: embedder.embed(["warm up"]))
-            if self.settings.embedded_database:
-                keeper = FirstKey(self.settings.data_dir, self.settings.tenant, backend.keys)
-                self.first_key = await keeper.ensure(SystemClock().now(), RandomIds().new())
-            await self._start_grpc(application)
-            if self.settings.embedded_database:
-                FirstKey.publish(self.settings.data_dir, self.target, self.first_key, self.settings.tenant)
+            if not self.worker_only:
+                await self._serve_api(application, backend)
             await application.start_jobs()
             self._readiness.probe = application.probe
             self._readiness.problems["start"] = ""
@@ -202,6 +201,14 @@ class Server:
             threads=settings.embedder_threads,
         )
 
+    async def _serve_api(self, application: Application, backend: PostgresBackend) -> None:
+        if self.settings.embedded_database:
+            keeper = FirstKey(self.settings.data_dir, self.settings.tenant, backend.keys)
+            self.first_key = await keeper.ensure(SystemClock().now(), RandomIds().new())
+        await self._start_grpc(application)
+        if self.settings.embedded_database:
+            FirstKey.publish(self.settings.data_dir, self.target, self.first_key, self.settings.tenant)
+
     async def _start_grpc(self, application: Application) -> None:
         settings = self.settings
         self._interceptor = CallInterceptor(
@@ -286,18 +293,18 @@ class Server:
                 return result
 
 
-def run(settings: Settings) -> int:
+def run(settings: Settings, *, worker_only: bool = False) -> int:
     """Serve until SIGINT or SIGTERM; the exit code: 0 after an orderly stop, 1 when it could not start."""
     logs.configure(settings.log_level, settings.log_format)
-    return uvloop.run(_serve(settings))
+    return uvloop.run(_serve(settings, worker_only=worker_only))
 
 
-async def _serve(settings: Settings) -> int:
+async def _serve(settings: Settings, *, worker_only: bool) -> int:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
-    server = Server(settings, say=_say)
+    server = Server(settings, say=_say, worker_only=worker_only)
     starting = asyncio.create_task(server.start())
     waiting = asyncio.create_task(stopping.wait())
     await asyncio.wait({starting, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -315,7 +322,7 @@ async def _serve(settings: Settings) -> int:
         return 1
     _announce(server)
     await waiting
-    _say("stopping: waiting for open requests")
+    _say("stopping: waiting for open " + ("jobs" if worker_only else "requests"))
     await server.stop()
     _say("stopped")
     return 0
@@ -324,6 +331,9 @@ async def _serve(settings: Settings) -> int:
 def _announce(server: Server) -> None:
     settings = server.settings
     where = settings.data_dir.resolve() if settings.embedded_database or settings.embedded_redis else None
+    if server.worker_only:
+        _say(f"working on jobs: metrics and health on http://{server.ops_target}")
+        return
     _say(f"ready: gRPC on {server.target}, metrics and health on http://{server.ops_target}")
     if where is not None:
         _say(f"data: {where}")

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from importlib.metadata import version as package_version
 
 import grpc
@@ -29,12 +30,15 @@ from memory_service.app.drafts import Drafting
 from memory_service.app.feed import ChangeFeed
 from memory_service.app.forget import Forget
 from memory_service.app.get_context import DEFAULT_TOKENIZER, GetContext
+from memory_service.app.jobs import JobRunner, JobWork
+from memory_service.app.learning import Learning
 from memory_service.app.preferences import Preferences
 from memory_service.app.reading import Reading
 from memory_service.app.recall import Recall
 from memory_service.app.resolve import Resolve
 from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
+from memory_service.app.schedule import Schedule, ScheduleSettings
 from memory_service.app.service import Changes
 from memory_service.app.session_blocks import RuleStateReader, Summaries
 from memory_service.app.session_memos import Memos
@@ -52,14 +56,16 @@ from memory_service.domain.ranking import profiles_with
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
-from memory_service.jobs.episodes import EpisodeConsumer
 from memory_service.jobs.runner import Periodic
+from memory_service.jobs.worker import Worker
 from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.embedder import Embedder
+from memory_service.ports.job_queue import WorkSettings
 from memory_service.ports.sessions import SessionLimits
 from memory_service.transport.admin_servicer import AdminServicer, ServerFacts
 from memory_service.transport.changes import ChangeCalls
 from memory_service.transport.identity import Authenticator
+from memory_service.transport.job_calls import JobCalls
 from memory_service.transport.memory_servicer import MemoryServicer, UseCases
 from memory_service.transport.session_servicer import SessionCases, SessionServicer
 from memory_service.transport.sync_servicer import SyncCases, SyncServicer
@@ -74,6 +80,7 @@ _BACKFILL_SECONDS = 5.0
 _DROPS_SECONDS = 1.0
 _EPISODES_SECONDS = 15.0
 _PARTITIONS_SECONDS = 6 * 3600.0
+_REPORT_SECONDS = 5.0
 _LAST_NEWS_SECONDS_MAX = 1.0
 """At shutdown, time to tell other processes of the last commits. They find out by themselves as well."""
 
@@ -90,7 +97,7 @@ class Application:
     conversing: SessionServicer
     sessions: Sessions
     session_store: RedisSessionStore
-    episodes: EpisodeConsumer
+    learning: Learning
     feed: ChangeFeed
     backend: PostgresBackend
     cache: RedisSharedCache
@@ -98,7 +105,8 @@ class Application:
     l2: L2Snapshots
     accesses: AccessRecorder
     upkeep: Upkeep
-    jobs: tuple[Periodic, ...]
+    schedule: Schedule
+    jobs: tuple[Periodic | Worker, ...]
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Register the services."""
@@ -111,7 +119,7 @@ class Application:
         """Begin background work."""
         # The months to come are made now as well as from time to time: no server may be up at the turn of one.
         with contextlib.suppress(MemoryServiceError):
-            await self.episodes.prepare()
+            await self.learning.prepare()
         for job in self.jobs:
             job.start()
 
@@ -255,8 +263,21 @@ async def build_application(
         tokens=tokens,
         vocabulary=vocabulary,
     )
-    episodes = EpisodeConsumer(backend.episodes, clock, telemetry)
+    learning = Learning(backend.episodes, backend.jobs, clock, telemetry)
     authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
+    upkeep = Upkeep((), telemetry)
+    schedule = Schedule(
+        upkeep,
+        backend.upkeep,
+        backend.jobs,
+        clock,
+        telemetry,
+        ScheduleSettings(
+            owners_per_look=settings.upkeep_owners_per_tick,
+            # A little less than a tick: the next one must not come a moment too early.
+            look_pace=timedelta(seconds=settings.upkeep_tick_seconds * 0.8),
+        ),
+    )
     facts = ServerFacts(package_version("memory-service"), model)
     telemetry.refresh_with(lambda: _set_gauges(backend, accesses, drops, telemetry))
     return Application(
@@ -267,22 +288,44 @@ async def build_application(
         conversing=SessionServicer(session_cases),
         sessions=sessions,
         session_store=session_store,
-        episodes=episodes,
+        learning=learning,
         feed=feed,
-        admin=AdminServicer(backend.keys, authenticator, clock, ids, facts),
+        admin=AdminServicer(backend.keys, authenticator, clock, ids, facts, JobCalls(schedule, backend.jobs, clock)),
         backend=backend,
         cache=cache,
         l1=l1,
         l2=l2,
         accesses=accesses,
-        upkeep=Upkeep((), telemetry),
+        upkeep=upkeep,
+        schedule=schedule,
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
-            Periodic("episodes", _EPISODES_SECONDS, episodes.run_once),
-            Periodic("partitions", _PARTITIONS_SECONDS, episodes.prepare),
+            Periodic("partitions", _PARTITIONS_SECONDS, learning.prepare),
             Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
+            *(_work(settings, backend, schedule, learning, clock, ids, telemetry) if settings.worker else ()),
         ),
+    )
+
+
+def _work(
+    settings: Settings,
+    backend: PostgresBackend,
+    schedule: Schedule,
+    learning: Learning,
+    clock: Clock,
+    ids: Ids,
+    telemetry: PrometheusTelemetry,
+) -> tuple[Periodic | Worker, ...]:
+    """What makes a process a worker: it takes jobs, keeps the schedule going and tells of itself."""
+    work: dict[str, JobWork] = {**schedule.work(), learning.job: learning}
+    runner = JobRunner(backend.jobs, work, clock, telemetry, ids.new())
+    how = WorkSettings(settings.worker_jobs_max, settings.worker_takeover_seconds)
+    return (
+        Periodic("learning", _EPISODES_SECONDS, learning.tick),
+        Periodic("upkeep_schedule", settings.upkeep_tick_seconds, schedule.tick),
+        Periodic("worker_report", _REPORT_SECONDS, runner.report),
+        Worker(backend.jobs, runner, how),
     )
 
 

@@ -15,6 +15,7 @@ from memory_service.app.sessions import known_id
 from memory_service.domain import limits
 from memory_service.domain.errors import NotFound, Reason, Unavailable
 from memory_service.domain.ids import OwnerKey
+from memory_service.domain.records import JobRequest
 from memory_service.domain.session.arrival import is_answer, tags_of
 from memory_service.domain.session.model import KeptTurn, SessionFacts, SessionId, StateBlock, Turn, TurnRole, TurnTag
 from memory_service.ports.clock import Clock
@@ -32,6 +33,8 @@ _NOWHERE = Basis(-1, -1)
 LEARN_AFTER = timedelta(minutes=30)
 LEARN_COUNT = 50
 """When to learn from a session (C4): so long after its last turn, or once so many wait."""
+LEARN = "learn"
+"""Name of the job that does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +136,30 @@ class AddTurns:
         """Also those that the session had already: it may be there and not here, if something died in between."""
         now = self.clock.now()
         episodes = [_episode(facts, item, actor) for item in kept]
-        new = await self.episodes.append(owner, episodes, due_at=now + LEARN_AFTER, due_count=LEARN_COUNT, now=now)
+        urgent = any(TurnTag.CORRECTION in item.tags for item in kept)
+        new = await self.episodes.append(
+            owner,
+            episodes,
+            due_at=now + LEARN_AFTER,
+            due_count=LEARN_COUNT,
+            now=now,
+            job=learn_job(facts.id, timedelta() if urgent else LEARN_AFTER, urgent=urgent),
+        )
         self.telemetry.count("episodes_recorded_total", new)
         for item in kept:
             for tag in item.tags:
                 self.telemetry.count("episode_tags_total", tag=tag.value)
+
+
+def learn_job(session: SessionId, delay: timedelta, *, urgent: bool, key: str = "") -> JobRequest:
+    """The job that learns from a session's episodes; one waits for a session, and one more when it is urgent."""
+    return JobRequest(
+        LEARN,
+        {"session": session},
+        key=key or (f"{session}/now" if urgent else session),
+        priority=1 if urgent else 0,
+        delay=delay,
+    )
 
 
 def _episode(facts: SessionFacts, item: KeptTurn, actor: str) -> Episode:

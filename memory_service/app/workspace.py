@@ -28,6 +28,7 @@ from memory_service.domain.records import (
     ChangeRecord,
     Changeset,
     Fragment,
+    JobRequest,
     JournalEntry,
     JournalEvent,
     Link,
@@ -79,6 +80,7 @@ class Workspace:
     _forgotten: dict[MemoryId, None] = field(default_factory=dict)
     _outcomes: list[StoredOutcome] = field(default_factory=list)
     _changes: list[ChangeRecord] = field(default_factory=list)
+    _jobs: list[JobRequest] = field(default_factory=list)
     _retired_now: dict[DeviceId, Retirement] = field(default_factory=dict)
     retired: dict[DeviceId, Retirement] = field(default_factory=dict)
 
@@ -313,6 +315,10 @@ class Workspace:
         self._new_tombstones.append(stone)
         self.tombstones.setdefault(stone.digest, []).append(stone)
 
+    def enqueue(self, request: JobRequest) -> None:
+        """Stage work that follows from the change, to be done later by whichever worker is free (P2)."""
+        self._jobs.append(request)
+
     def link(self, from_id: MemoryId, relation: Relation, to_id: MemoryId) -> None:
         """Stage a link, once."""
         self._links[Link(from_id, relation, to_id)] = None
@@ -401,6 +407,7 @@ class Workspace:
             outcomes=tuple(self._outcomes),
             changes=tuple(self._changes),
             retired=dict(self._retired_now),
+            jobs=tuple(self._jobs),
         )
 
     def _stage(self, head: MemoryHead) -> None:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from memory_service.cli import demo, devices, doctor, evaluate, keys, load, memories, offline, service, sessions
+from memory_service.cli import (
+    demo,
+    devices,
+    doctor,
+    evaluate,
+    jobs,
+    keys,
+    load,
+    memories,
+    offline,
+    service,
+    sessions,
+)
 
 app = typer.Typer(
     name="memory-service",
@@ -18,6 +30,7 @@ app = typer.Typer(
 key_commands = typer.Typer(help="API keys of your tenant.", no_args_is_help=True)
 
 app.command("serve")(service.serve)
+app.command("worker")(service.worker)
 app.command("migrate")(service.migrate)
 app.command("write")(memories.write)
 app.command("recall")(memories.recall)
@@ -43,3 +56,4 @@ app.add_typer(key_commands, name="keys")
 key_commands.command("create")(keys.create)
 key_commands.command("list")(keys.list_keys)
 key_commands.command("revoke")(keys.revoke)
+app.add_typer(jobs.app, name="jobs")

@@ -357,3 +357,30 @@ class Core(Decisions):
         """Revoke a key; requests with it fail from then on."""
         request = admin.RevokeKeyRequest(id=encode.text(key_id, "id"))
         await self._call(rpcs.REVOKE_KEY, request, timeout_seconds)
+
+    async def list_jobs(self, *, timeout_seconds: float | None = None) -> t.JobsView:
+        """The background work of the whole deployment, by kind of job."""
+        response = await self._call(rpcs.LIST_JOBS, admin.ListJobsRequest(), timeout_seconds)
+        return decode.jobs_view(response)
+
+    async def run_upkeep(
+        self, *steps: str, user: str | None = None, timeout_seconds: float | None = None
+    ) -> Sequence[t.StepRun]:
+        """Run these steps of upkeep (all without names) for one user now; what each did, in order."""
+        request = admin.RunUpkeepRequest(user=self._user(user), steps=encode.texts(steps, "steps"))
+        response = await self._call(rpcs.RUN_UPKEEP, request, timeout_seconds)
+        return [decode.step_run(run) for run in response.runs]
+
+    async def list_failed_jobs(
+        self, *, limit: int = 100, timeout_seconds: float | None = None
+    ) -> Sequence[t.FailedJob]:
+        """Jobs of the tenant's users that failed for good, newest first; `limit` up to 500."""
+        request = admin.ListFailedJobsRequest(page_size=encode.integer(limit, "limit"))
+        response = await self._call(rpcs.LIST_FAILED_JOBS, request, timeout_seconds)
+        return [decode.failed_job(job) for job in response.jobs]
+
+    async def requeue_jobs(self, ids: Sequence[int], *, timeout_seconds: float | None = None) -> int:
+        """Let jobs that failed for good be tried again; how many of these, at most 500, were such jobs."""
+        request = admin.RequeueJobsRequest(ids=[encode.integer(number, "ids", 2**63 - 1) for number in ids])
+        response = await self._call(rpcs.REQUEUE_JOBS, request, timeout_seconds)
+        return response.requeued

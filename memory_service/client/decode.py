@@ -307,3 +307,47 @@ def server_info(value: admin.GetServerInfoResponse) -> t.ServerInfo:
         limits=dict(value.limits),
         now=timestamp(value.now) if value.HasField("now") else None,
     )
+
+
+def jobs_view(value: admin.ListJobsResponse) -> t.JobsView:
+    """The background work of a deployment."""
+    return t.JobsView(
+        jobs=tuple(map(_job_kind, value.jobs)),
+        workers=value.workers,
+        now=timestamp(value.now) if value.HasField("now") else None,
+    )
+
+
+def _job_kind(value: admin.JobKind) -> t.JobKind:
+    return t.JobKind(
+        name=value.name,
+        every=value.every.ToTimedelta() if value.HasField("every") else None,
+        due=value.due,
+        next_due_at=timestamp(value.next_due_at) if value.HasField("next_due_at") else None,
+        waiting=value.waiting,
+        running=value.running,
+        failed=value.failed,
+        oldest_waiting=value.oldest_waiting.ToTimedelta(),
+        last_run_at=timestamp(value.last_run_at) if value.HasField("last_run_at") else None,
+        runs_done=value.runs_done,
+        changed=value.changed,
+        retried=value.retried,
+        given_up=value.given_up,
+    )
+
+
+def step_run(value: admin.StepRun) -> t.StepRun:
+    """What one step of upkeep did."""
+    return t.StepRun(value.step, value.changed, value.error_reason, value.error_message)
+
+
+def failed_job(value: admin.FailedJob) -> t.FailedJob:
+    """A job that failed for good."""
+    return t.FailedJob(
+        id=value.id,
+        name=value.name,
+        user=value.user,
+        attempts=value.attempts,
+        reason=value.reason,
+        failed_at=timestamp(value.failed_at) if value.HasField("failed_at") else None,
+    )

@@ -72,3 +72,11 @@ REVOKE_KEY = Rpc[admin.RevokeKeyRequest, admin.RevokeKeyResponse](f"{_ADMIN}/Rev
 SERVER_INFO = Rpc[admin.GetServerInfoRequest, admin.GetServerInfoResponse](
     f"{_ADMIN}/GetServerInfo", admin.GetServerInfoResponse
 )
+LIST_JOBS = Rpc[admin.ListJobsRequest, admin.ListJobsResponse](f"{_ADMIN}/ListJobs", admin.ListJobsResponse)
+RUN_UPKEEP = Rpc[admin.RunUpkeepRequest, admin.RunUpkeepResponse](f"{_ADMIN}/RunUpkeep", admin.RunUpkeepResponse)
+LIST_FAILED_JOBS = Rpc[admin.ListFailedJobsRequest, admin.ListFailedJobsResponse](
+    f"{_ADMIN}/ListFailedJobs", admin.ListFailedJobsResponse
+)
+REQUEUE_JOBS = Rpc[admin.RequeueJobsRequest, admin.RequeueJobsResponse](
+    f"{_ADMIN}/RequeueJobs", admin.RequeueJobsResponse
+)

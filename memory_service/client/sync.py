@@ -95,6 +95,10 @@ class MemoryClient:
     create_key = _blocking(Core.create_key)
     list_keys = _blocking(Core.list_keys)
     revoke_key = _blocking(Core.revoke_key)
+    list_jobs = _blocking(Core.list_jobs)
+    run_upkeep = _blocking(Core.run_upkeep)
+    list_failed_jobs = _blocking(Core.list_failed_jobs)
+    requeue_jobs = _blocking(Core.requeue_jobs)
 
     def list(
         self,

@@ -426,3 +426,56 @@ class ServerInfo:
     embedding_dimension: int
     limits: Mapping[str, int]
     now: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """One kind of background job as it stands; `every` is None for jobs that follow from changes, not from time.
+
+    `due` counts users whose job is not enqueued yet; `oldest_waiting` is how long the oldest job has waited.
+    """
+
+    name: str
+    every: timedelta | None
+    due: int
+    next_due_at: datetime | None
+    waiting: int
+    running: int
+    failed: int
+    oldest_waiting: timedelta
+    last_run_at: datetime | None
+    runs_done: int
+    changed: int
+    retried: int
+    given_up: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobsView:
+    """The background work of a deployment: each kind of job, and workers seen in the last minute."""
+
+    jobs: tuple[JobKind, ...]
+    workers: int
+    now: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """What one step of upkeep did for one user; with `error_reason` it failed, and stopped no other."""
+
+    step: str
+    changed: int
+    error_reason: str
+    error_message: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedJob:
+    """A job that failed for good, kept until it is tried again (or for 30 days)."""
+
+    id: int
+    name: str
+    user: str
+    attempts: int
+    reason: str
+    failed_at: datetime | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 import numpy as np
@@ -183,6 +183,28 @@ class DeviceRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class JobRequest:
+    """Work to be done later for one owner, off the request path (P2).
+
+    Attributes:
+        name: the kind of work; whoever does it is registered under it.
+        data: what to work on, as JSON-compatible data: ids and numbers, never what a memory or a person says, since
+            forgetting does not look for it here.
+        key: while a job of the same owner, name and key waits or runs no second one is added; "" for no such bound.
+            A worker may have read before a change that comes while it runs, so a key must name the work (a
+            revision, an episode) unless another look comes by itself.
+        priority: greater ones go first; among equal ones the older.
+        delay: how long to wait first.
+    """
+
+    name: str
+    data: Mapping[str, object] = field(default_factory=dict)
+    key: str = ""
+    priority: int = 0
+    delay: timedelta = timedelta()
+
+
+@dataclass(frozen=True, slots=True)
 class Changeset:
     """Everything that one commit writes, decided by the domain beforehand.
 
@@ -196,6 +218,7 @@ class Changeset:
         outcomes: one for each accepted request in the commit.
         changes: one for each accepted change in the commit.
         retired: devices folded into the retired actor; `state.clock` no longer names them.
+        jobs: work that follows from it: enqueued if, and only if, it is committed.
     """
 
     state: OwnerState
@@ -209,6 +232,7 @@ class Changeset:
     outcomes: Sequence[StoredOutcome] = ()
     changes: Sequence[ChangeRecord] = ()
     retired: Mapping[DeviceId, Retirement] = field(default_factory=dict)
+    jobs: Sequence[JobRequest] = ()
 
     def device_counters(self, before: OwnerState) -> dict[DeviceId, int]:
         """The counters of devices that wrote, moved in the clock or are retired; `before` is the state it follows."""

@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Protocol
 
 from memory_service.domain.ids import OwnerKey
+from memory_service.domain.records import JobRequest
 from memory_service.domain.session.model import SessionId, ToolStatus, TurnRole, TurnTag
 
 
@@ -72,11 +73,19 @@ class EpisodeLog(Protocol):
     """The log of all owners; see the module's contract."""
 
     async def append(
-        self, owner: OwnerKey, episodes: Sequence[Episode], *, due_at: datetime, due_count: int, now: datetime
+        self,
+        owner: OwnerKey,
+        episodes: Sequence[Episode],
+        *,
+        due_at: datetime,
+        due_count: int,
+        now: datetime,
+        job: JobRequest | None = None,
     ) -> int:
         """Add what is not there yet, all of one session, and see that it will be learned from; how many were new.
 
         The session's task is due at `due_at`; at once when `due_count` episodes wait for it, or one is a correction.
+        `job` is enqueued if, and only if, something new is committed.
         """
         ...
 
@@ -94,6 +103,10 @@ class EpisodeLog(Protocol):
 
     async def due(self, now: datetime, *, limit: int) -> Sequence[LearningTask]:
         """Tasks that are due, corrections first, then the longest due."""
+        ...
+
+    async def task(self, owner: OwnerKey, session: SessionId) -> LearningTask | None:
+        """The task of one session, None when nothing waits."""
         ...
 
     async def backlog(self, now: datetime) -> LearningBacklog:

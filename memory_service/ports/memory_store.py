@@ -7,6 +7,8 @@ Contract, for every backend (held by the suite in `tests/contracts/`):
 * **All or nothing, then durable.** Leaving `change` normally commits what `apply` was given; leaving it with
   an exception, a cancellation or a crash leaves no trace. Once it has been left normally the change survives
   kill -9 of any process (for the durable backends).
+* **Work that follows** (`Changeset.jobs`) is in the backend's `JobQueue` when, and only when, the change is
+  committed.
 * **One apply.** `apply` is called at most once in a change. Its revision is `state.revision + 1` for a change
   or greater when several are committed together; readers see revisions in order, without gaps.
 * **One owner.** No method returns, counts or changes anything of another owner, whatever ids it is given.
@@ -32,6 +34,7 @@ from memory_service.domain.records import (
     Changeset,
     DeviceRecord,
     Fragment,
+    JobRequest,
     JournalEntry,
     JournalEvent,
     Link,
@@ -51,6 +54,7 @@ __all__ = [
     "Changeset",
     "DeviceRecord",
     "Fragment",
+    "JobRequest",
     "JournalEntry",
     "JournalEvent",
     "Link",

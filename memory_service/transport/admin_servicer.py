@@ -13,6 +13,7 @@ from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.embedder import EmbeddingModel
 from memory_service.ports.keys import ApiKey, KeyStore, Role
 from memory_service.transport.identity import CALLER, Authenticator, Caller, make_key
+from memory_service.transport.job_calls import JobCalls
 from memory_service.transport.values import enum_in, inverse, time_in, time_out
 from memory_service.v1 import admin_service_pb2 as api
 from memory_service.v1 import admin_service_pb2_grpc as api_grpc
@@ -33,13 +34,20 @@ class AdminServicer(api_grpc.AdminServiceServicer):
     """See `admin_service.proto` for what each call means."""
 
     def __init__(
-        self, keys: KeyStore, authenticator: Authenticator, clock: Clock, ids: Ids, facts: ServerFacts
+        self,
+        keys: KeyStore,
+        authenticator: Authenticator,
+        clock: Clock,
+        ids: Ids,
+        facts: ServerFacts,
+        jobs: JobCalls,
     ) -> None:
         self._keys = keys
         self._authenticator = authenticator
         self._clock = clock
         self._ids = ids
         self._facts = facts
+        self._jobs = jobs
 
     async def CreateKey(self, request: api.CreateKeyRequest, context: Any) -> api.CreateKeyResponse:
         caller = _admin()
@@ -91,6 +99,19 @@ class AdminServicer(api_grpc.AdminServiceServicer):
             limits=limits.as_mapping(),
             now=time_out(self._clock.now()),
         )
+
+    async def ListJobs(self, request: api.ListJobsRequest, context: Any) -> api.ListJobsResponse:
+        _admin()
+        return await self._jobs.list_jobs()
+
+    async def RunUpkeep(self, request: api.RunUpkeepRequest, context: Any) -> api.RunUpkeepResponse:
+        return await self._jobs.run_upkeep(_admin(), request)
+
+    async def ListFailedJobs(self, request: api.ListFailedJobsRequest, context: Any) -> api.ListFailedJobsResponse:
+        return await self._jobs.list_failed(_admin(), request)
+
+    async def RequeueJobs(self, request: api.RequeueJobsRequest, context: Any) -> api.RequeueJobsResponse:
+        return await self._jobs.requeue(_admin(), request)
 
 
 def _admin() -> Caller:

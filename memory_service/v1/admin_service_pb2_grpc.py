@@ -55,6 +55,26 @@ class AdminServiceStub:
                 request_serializer=memory__service_dot_v1_dot_admin__service__pb2.GetServerInfoRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_admin__service__pb2.GetServerInfoResponse.FromString,
                 _registered_method=True)
+        self.ListJobs = channel.unary_unary(
+                '/memory_service.v1.AdminService/ListJobs',
+                request_serializer=memory__service_dot_v1_dot_admin__service__pb2.ListJobsRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__service__pb2.ListJobsResponse.FromString,
+                _registered_method=True)
+        self.RunUpkeep = channel.unary_unary(
+                '/memory_service.v1.AdminService/RunUpkeep',
+                request_serializer=memory__service_dot_v1_dot_admin__service__pb2.RunUpkeepRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__service__pb2.RunUpkeepResponse.FromString,
+                _registered_method=True)
+        self.ListFailedJobs = channel.unary_unary(
+                '/memory_service.v1.AdminService/ListFailedJobs',
+                request_serializer=memory__service_dot_v1_dot_admin__service__pb2.ListFailedJobsRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__service__pb2.ListFailedJobsResponse.FromString,
+                _registered_method=True)
+        self.RequeueJobs = channel.unary_unary(
+                '/memory_service.v1.AdminService/RequeueJobs',
+                request_serializer=memory__service_dot_v1_dot_admin__service__pb2.RequeueJobsRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__service__pb2.RequeueJobsResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer:
@@ -89,6 +109,34 @@ class AdminServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListJobs(self, request, context):
+        """Shows the background work of the whole deployment, by kind of job. Names nobody.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RunUpkeep(self, request, context):
+        """Runs steps of upkeep for one user now, whatever the schedule says.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListFailedJobs(self, request, context):
+        """Lists jobs of the tenant's users that failed for good, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RequeueJobs(self, request, context):
+        """Lets jobs that failed for good be tried again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -111,6 +159,26 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.GetServerInfo,
                     request_deserializer=memory__service_dot_v1_dot_admin__service__pb2.GetServerInfoRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_admin__service__pb2.GetServerInfoResponse.SerializeToString,
+            ),
+            'ListJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListJobs,
+                    request_deserializer=memory__service_dot_v1_dot_admin__service__pb2.ListJobsRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__service__pb2.ListJobsResponse.SerializeToString,
+            ),
+            'RunUpkeep': grpc.unary_unary_rpc_method_handler(
+                    servicer.RunUpkeep,
+                    request_deserializer=memory__service_dot_v1_dot_admin__service__pb2.RunUpkeepRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__service__pb2.RunUpkeepResponse.SerializeToString,
+            ),
+            'ListFailedJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListFailedJobs,
+                    request_deserializer=memory__service_dot_v1_dot_admin__service__pb2.ListFailedJobsRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__service__pb2.ListFailedJobsResponse.SerializeToString,
+            ),
+            'RequeueJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.RequeueJobs,
+                    request_deserializer=memory__service_dot_v1_dot_admin__service__pb2.RequeueJobsRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__service__pb2.RequeueJobsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -222,6 +290,114 @@ class AdminService:
             '/memory_service.v1.AdminService/GetServerInfo',
             memory__service_dot_v1_dot_admin__service__pb2.GetServerInfoRequest.SerializeToString,
             memory__service_dot_v1_dot_admin__service__pb2.GetServerInfoResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/ListJobs',
+            memory__service_dot_v1_dot_admin__service__pb2.ListJobsRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__service__pb2.ListJobsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunUpkeep(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/RunUpkeep',
+            memory__service_dot_v1_dot_admin__service__pb2.RunUpkeepRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__service__pb2.RunUpkeepResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListFailedJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/ListFailedJobs',
+            memory__service_dot_v1_dot_admin__service__pb2.ListFailedJobsRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__service__pb2.ListFailedJobsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RequeueJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/RequeueJobs',
+            memory__service_dot_v1_dot_admin__service__pb2.RequeueJobsRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__service__pb2.RequeueJobsResponse.FromString,
             options,
             channel_credentials,
             insecure,

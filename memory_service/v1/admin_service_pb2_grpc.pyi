@@ -41,6 +41,14 @@ class AdminServiceStub:
     """Revokes a key; requests with it fail from then on."""
     GetServerInfo: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.GetServerInfoRequest, _admin_service_pb2.GetServerInfoResponse]
     """Describes the server: version, embedding model, limits."""
+    ListJobs: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ListJobsRequest, _admin_service_pb2.ListJobsResponse]
+    """Shows the background work of the whole deployment, by kind of job. Names nobody."""
+    RunUpkeep: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.RunUpkeepRequest, _admin_service_pb2.RunUpkeepResponse]
+    """Runs steps of upkeep for one user now, whatever the schedule says."""
+    ListFailedJobs: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ListFailedJobsRequest, _admin_service_pb2.ListFailedJobsResponse]
+    """Lists jobs of the tenant's users that failed for good, newest first."""
+    RequeueJobs: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.RequeueJobsRequest, _admin_service_pb2.RequeueJobsResponse]
+    """Lets jobs that failed for good be tried again."""
 
 @_typing.type_check_only
 class AdminServiceAsyncStub(AdminServiceStub):
@@ -55,6 +63,14 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """Revokes a key; requests with it fail from then on."""
     GetServerInfo: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.GetServerInfoRequest, _admin_service_pb2.GetServerInfoResponse]  # type: ignore[assignment]
     """Describes the server: version, embedding model, limits."""
+    ListJobs: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ListJobsRequest, _admin_service_pb2.ListJobsResponse]  # type: ignore[assignment]
+    """Shows the background work of the whole deployment, by kind of job. Names nobody."""
+    RunUpkeep: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.RunUpkeepRequest, _admin_service_pb2.RunUpkeepResponse]  # type: ignore[assignment]
+    """Runs steps of upkeep for one user now, whatever the schedule says."""
+    ListFailedJobs: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ListFailedJobsRequest, _admin_service_pb2.ListFailedJobsResponse]  # type: ignore[assignment]
+    """Lists jobs of the tenant's users that failed for good, newest first."""
+    RequeueJobs: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.RequeueJobsRequest, _admin_service_pb2.RequeueJobsResponse]  # type: ignore[assignment]
+    """Lets jobs that failed for good be tried again."""
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keys of the caller's tenant. Needs the admin role."""
@@ -90,5 +106,37 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.GetServerInfoResponse, _abc.Awaitable[_admin_service_pb2.GetServerInfoResponse]]:
         """Describes the server: version, embedding model, limits."""
+
+    @_abc_1.abstractmethod
+    def ListJobs(
+        self,
+        request: _admin_service_pb2.ListJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.ListJobsResponse, _abc.Awaitable[_admin_service_pb2.ListJobsResponse]]:
+        """Shows the background work of the whole deployment, by kind of job. Names nobody."""
+
+    @_abc_1.abstractmethod
+    def RunUpkeep(
+        self,
+        request: _admin_service_pb2.RunUpkeepRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.RunUpkeepResponse, _abc.Awaitable[_admin_service_pb2.RunUpkeepResponse]]:
+        """Runs steps of upkeep for one user now, whatever the schedule says."""
+
+    @_abc_1.abstractmethod
+    def ListFailedJobs(
+        self,
+        request: _admin_service_pb2.ListFailedJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.ListFailedJobsResponse, _abc.Awaitable[_admin_service_pb2.ListFailedJobsResponse]]:
+        """Lists jobs of the tenant's users that failed for good, newest first."""
+
+    @_abc_1.abstractmethod
+    def RequeueJobs(
+        self,
+        request: _admin_service_pb2.RequeueJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.RequeueJobsResponse, _abc.Awaitable[_admin_service_pb2.RequeueJobsResponse]]:
+        """Lets jobs that failed for good be tried again."""
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

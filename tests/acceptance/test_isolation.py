@@ -96,6 +96,10 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "ListKeys": lambda v: admin.ListKeysRequest(),
     "RevokeKey": lambda v: admin.RevokeKeyRequest(id=str(v.key.id)),
     "GetServerInfo": lambda v: admin.GetServerInfoRequest(),
+    "ListJobs": lambda v: admin.ListJobsRequest(),
+    "RunUpkeep": lambda v: admin.RunUpkeepRequest(user=v.user),
+    "ListFailedJobs": lambda v: admin.ListFailedJobsRequest(),
+    "RequeueJobs": lambda v: admin.RequeueJobsRequest(ids=range(1, 500)),
 }
 WRITER = {"CreateSession", "AppendTurns", "UpdateSession", "EndSession"} | {
     "Write",
@@ -107,7 +111,7 @@ WRITER = {"CreateSession", "AppendTurns", "UpdateSession", "EndSession"} | {
     "RevokeWriter",
     "Sync",
 }
-ADMIN = {"CreateKey", "ListKeys", "RevokeKey"}
+ADMIN = {"CreateKey", "ListKeys", "RevokeKey", "ListJobs", "RunUpkeep", "ListFailedJobs", "RequeueJobs"}
 NAMES_USER = {name for name, method in METHODS.items() if "user" in method.input_type.fields_by_name}
 NAMES_USER.add("Sync")  # in its open message
 
@@ -138,6 +142,10 @@ SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "ListKeys": None,
     "RevokeKey": ("NOT_FOUND", "KEY_NOT_FOUND"),
     "GetServerInfo": None,
+    "ListJobs": None,
+    "RunUpkeep": None,
+    "ListFailedJobs": None,
+    "RequeueJobs": None,
 }
 """What the admin of another tenant hears when it names the victim's ids as its own; None: it is served its own."""
 

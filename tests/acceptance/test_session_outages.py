@@ -147,9 +147,14 @@ async def logged(service: ServiceProcess, session: str) -> Counter[str]:
         task = await connection.fetchval(
             "SELECT waiting FROM memory_service.learning_tasks WHERE session = $1::uuid", session
         )
+        jobs = await connection.fetchval(
+            "SELECT count(*) FROM memory_service.pgqueuer WHERE entrypoint = 'learn' AND dedupe_key LIKE $1",
+            f"%{session}",
+        )
     finally:
         await connection.close()
     assert (task or 0) == len(rows)
+    assert jobs == bool(rows)
     return Counter(row["turn_id"] for row in rows)
 
 

@@ -312,4 +312,34 @@ WRONG_REQUESTS: list[Wrong] = [
         "id",
         "NOT_FOUND",
     ),
+    # Background work
+    Wrong(
+        "step of upkeep that there is not",
+        "RunUpkeep",
+        lambda k: admin.RunUpkeepRequest(user=k.user, steps=[MARK]),
+        "FIELD_INVALID",
+        "steps[0]",
+    ),
+    Wrong(
+        "step without a name",
+        "RunUpkeep",
+        lambda k: admin.RunUpkeepRequest(user=k.user, steps=[""]),
+        "FIELD_REQUIRED",
+        "steps[0]",
+    ),
+    Wrong(
+        "257 steps",
+        "RunUpkeep",
+        lambda k: admin.RunUpkeepRequest(user=k.user, steps=[MARK] * 257),
+        "FIELD_TOO_LONG",
+        "steps",
+    ),
+    Wrong(
+        "negative page of failed jobs",
+        "ListFailedJobs",
+        lambda _: admin.ListFailedJobsRequest(page_size=-1),
+        "FIELD_OUT_OF_RANGE",
+        "page_size",
+    ),
+    Wrong("501 jobs", "RequeueJobs", lambda _: admin.RequeueJobsRequest(ids=range(501)), "FIELD_TOO_LONG", "ids"),
 ]

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from memory_service.adapters.inmemory.episodes import InMemoryEpisodeLog
+from memory_service.adapters.inmemory.job_queue import InMemoryJobQueue
 from memory_service.adapters.inmemory.sessions import InMemorySessionStore
 from memory_service.adapters.tokenizers import load_tokenizers
 from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.add_turns import AddTurns
 from memory_service.app.get_context import ContextRequest, GetContext
+from memory_service.app.jobs import JobRunner
+from memory_service.app.learning import Learning
 from memory_service.app.recall import Recall, RecallRequest
 from memory_service.app.session_blocks import RuleStateReader, Summaries
 from memory_service.app.session_memos import Memos
@@ -24,8 +27,8 @@ from memory_service.domain.ids import OwnerKey, TenantId, UserId
 from memory_service.domain.memory import Kind
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.session.model import FieldChange, SessionId, SessionStatus, Turn, TurnRole, TurnTag
-from memory_service.jobs.episodes import EpisodeConsumer
 from memory_service.ports.episodes import Episode, LearningTask
+from memory_service.ports.job_queue import Done, Job, Retry
 from memory_service.ports.sessions import SessionLimits
 from tests.app.harness import ALICE, BOB, Silent, World
 
@@ -64,7 +67,8 @@ class Talks:
     def __init__(self, world: World | None = None, **bounds: Any) -> None:
         self.world = world or World()
         self.store = InMemorySessionStore(self.world.clock, SessionLimits(**bounds))
-        self.log = Away()
+        self.jobs = InMemoryJobQueue(self.world.clock)
+        self.log = Away(self.jobs)
         self.told = Told()
         self.sessions, self.add = self.replica()
         world = self.world
@@ -324,22 +328,33 @@ async def test_what_was_learned_from_is_not_given_again() -> None:
         learned.append((task.owner, [e.turn_id for e in episodes]))
 
     clock = talks.world.clock
-    idle = EpisodeConsumer(talks.log, clock, talks.told)
+    queued = {job.name: job.waiting for job in await talks.jobs.states()}
+    assert queued == {"learn": 3}  # one for each session, and one that hurries because of the correction
+    idle = Learning(talks.log, talks.jobs, clock, talks.told)
     clock.advance(timedelta(minutes=5))
-    assert await idle.run_once() == 0
+    assert await idle.tick() == 0
     assert talks.told.gauges == {
         "episodes_waiting": 4,
         "episode_sessions_waiting": 2,
         "episode_lag_seconds": 300,
     }
-    consumer = EpisodeConsumer(talks.log, clock, talks.told, learn)
-    with pytest.raises(Unavailable):
-        await consumer.run_once()
+    learning = Learning(talks.log, talks.jobs, clock, talks.told, learn)
+    runner = JobRunner(talks.jobs, {"learn": learning}, clock, talks.told, talks.world.ids.new())
+
+    async def run(owner: OwnerKey, of: SessionId) -> object:
+        return await runner.run(Job(1, "learn", owner, {"session": of}, 0))
+
+    assert isinstance(await run(ALICE, session), Retry)
     fails = False
-    assert await consumer.run_once() == 3
+    assert isinstance(await run(BOB, quiet), Done)
+    assert learned == []
+    assert isinstance(await run(ALICE, session), Done)
     assert learned == [(ALICE, ["t0", "t2", "c"])]
-    assert await consumer.run_once() == 0
+    assert isinstance(await run(ALICE, session), Done)
     clock.advance(timedelta(minutes=26))
-    assert await consumer.run_once() == 1
+    assert await learning.tick() == 1
+    assert await learning.tick() == 0
+    assert isinstance(await run(BOB, quiet), Done)
     assert learned[1:] == [(BOB, ["t"])]
+    await learning.tick()
     assert talks.told.gauges["episodes_waiting"] == 0

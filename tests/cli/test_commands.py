@@ -171,8 +171,9 @@ def test_every_command_has_help_and_json(shell: Shell) -> None:
         *("serve", "migrate", "keys", "write", "recall", "correct", "forget", "list", "show", "history"),
         *("rollback", "load", "eval", "doctor", "demo", "version"),
         *("watch", "conflicts", "resolve", "revoke", "sync", "offline", "session"),
+        *("worker", "jobs"),
     }
-    for name in names - {"keys", "serve", "migrate", "offline", "session"}:
+    for name in names - {"keys", "serve", "worker", "migrate", "offline", "session"}:
         assert "--json" in shell(name, "--help").stdout, name
 
 
@@ -186,6 +187,10 @@ def test_doctor_says_what_to_do(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert "meaning" in checks["embedder"]["advice"]
     assert checks["clock"]["state"] == "ok"
     assert checks["recall"]["state"] == "ok"
+    assert (checks["jobs"]["state"], checks["jobs"]["found"]) == (
+        "warn",
+        "2 worker(s), 2 job(s) wait, 1 failed for good",
+    )
     assert "→" in shell("doctor").stdout
 
 

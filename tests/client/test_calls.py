@@ -207,6 +207,24 @@ async def test_history_rollback_prewarm_and_keys(client: AsyncMemoryClient) -> N
     assert info.limits == {"text_characters_max": 16384}
 
 
+async def test_background_work(client: AsyncMemoryClient, server: FakeServer) -> None:
+    view = await client.list_jobs()
+    decay, learn = view.jobs
+    assert (view.workers, decay.name, decay.every, decay.oldest_waiting) == (
+        2,
+        "upkeep.decay",
+        timedelta(hours=1),
+        timedelta(seconds=90),
+    )
+    assert (learn.every, learn.next_due_at, learn.last_run_at) == (None, None, None)
+    good, _, broken = await client.run_upkeep("decay", "broken", user="bob")
+    assert (good.step, good.changed, good.error_reason) == ("decay", 3, "")
+    assert (broken.step, broken.error_reason, broken.error_message) == ("broken", "INTERNAL", "it broke")
+    failed = await client.list_failed_jobs(limit=2)
+    assert [job.id for job in failed] == [9, 2**40]
+    assert await client.requeue_jobs([job.id for job in failed]) == 2
+
+
 def test_the_client_names_its_release() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["version"] == CLIENT_VERSION

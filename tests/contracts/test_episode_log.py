@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memory_service.adapters.inmemory.episodes import InMemoryEpisodeLog
+from memory_service.adapters.inmemory.job_queue import InMemoryJobQueue
+from memory_service.app.add_turns import learn_job
 from memory_service.domain.session.model import SessionId, ToolStatus, TurnRole, TurnTag, session_id
 from memory_service.ports.episodes import Episode, EpisodeLog
+from memory_service.ports.job_queue import JobQueue
 from tests.contracts import builders as make
 
 if TYPE_CHECKING:
@@ -23,19 +26,28 @@ LATER = NOW + timedelta(minutes=30)
 
 
 @pytest.fixture(params=["inmemory", "postgres"])
-async def log(request: pytest.FixtureRequest, new_database: NewDatabase) -> AsyncIterator[EpisodeLog]:
-    """Each backend in turn, empty."""
+async def backend(
+    request: pytest.FixtureRequest, new_database: NewDatabase
+) -> AsyncIterator[tuple[EpisodeLog, JobQueue]]:
+    """Each backend in turn, empty: the log, and the queue that an append fills."""
     if request.param == "inmemory":
-        yield InMemoryEpisodeLog()
+        jobs = InMemoryJobQueue()
+        yield InMemoryEpisodeLog(jobs), jobs
         return
     from memory_service.adapters.postgres import PostgresBackend, PostgresSettings
 
     async with new_database() as dsn:
         postgres = await PostgresBackend.connect(PostgresSettings(dsn=dsn))
         try:
-            yield postgres.episodes
+            yield postgres.episodes, postgres.jobs
         finally:
             await postgres.close()
+
+
+@pytest.fixture
+async def log(backend: tuple[EpisodeLog, JobQueue]) -> EpisodeLog:
+    """The log alone."""
+    return backend[0]
 
 
 def new_session(at: datetime = NOW) -> SessionId:
@@ -140,3 +152,27 @@ async def test_a_task_is_done_when_all_was_reflected_on(log: EpisodeLog):
     await log.reflected(owner, session, ["c"], NOW)
     assert (await log.backlog(LATER)).sessions == 0
     assert await log.waiting(owner, session, limit=9) == []
+
+
+async def test_the_job_that_learns_comes_with_the_episodes(backend: tuple[EpisodeLog, JobQueue]):
+    log, jobs = backend
+    owner, session, other = make.new_owner(), new_session(), new_session()
+
+    async def said(of: SessionId, name: str) -> None:
+        job = learn_job(of, timedelta(minutes=30), urgent=False)
+        await log.append(owner, [episode(of, name)], due_at=LATER, due_count=50, now=NOW, job=job)
+
+    async def waiting() -> int:
+        return sum(state.waiting for state in await jobs.states() if state.name == "learn")
+
+    await said(session, "a")
+    assert await waiting() == 1
+    await said(session, "a")
+    await said(session, "b")
+    assert await waiting() == 1
+    await said(other, "a")
+    assert await waiting() == 2
+    assert await log.task(owner, new_session()) is None
+    task = await log.task(owner, session)
+    assert task is not None
+    assert (task.waiting, task.due_at, task.urgent) == (2, LATER, False)

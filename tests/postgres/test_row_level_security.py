@@ -15,7 +15,12 @@ from tests.conftest import NewDatabase
 from tests.postgres.fixtures import connected
 
 OWN, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
-OF_NO_OWNER = {"api_keys", "secrets", "schema_migrations"}
+OF_NO_OWNER = {
+    *("api_keys", "secrets", "schema_migrations"),
+    # The queue and the plan of upkeep: who is worth a look, and nothing of what they said.
+    *("pgqueuer", "pgqueuer_log", "pgqueuer_schedules", "pgqueuer_statistics", "job_workers", "job_totals"),
+    *("upkeep_owners", "upkeep_due", "upkeep_cursor"),
+}
 VALUES = {
     "uuid": "'00000000-0000-0000-0000-00000000000a'",
     "text": "'x'",
@@ -172,6 +177,9 @@ async def test_keys_and_secrets_are_reached_by_functions_only(dsn: str):
         for table in ("api_keys", "secrets"):
             for statement in (f"SELECT FROM {table}", f"DELETE FROM {table}", f"UPDATE {table} SET name = ''"):
                 assert await attempt(connection, statement) == "refused"
+        for table in ("upkeep_owners", "upkeep_due", "upkeep_cursor", "pgqueuer_schedules"):
+            for statement in (f"SELECT FROM {table}", f"DELETE FROM {table}", f"INSERT INTO {table} DEFAULT VALUES"):
+                assert await attempt(connection, statement) == "refused"
         assert await attempt(connection, "DELETE FROM schema_migrations") == "refused"
 
 
@@ -185,10 +193,13 @@ async def test_functions_that_run_with_other_rights_are_the_known_ones(dsn: str)
         )
         jobs = await connection.fetchrow("SELECT * FROM pg_roles WHERE rolname = 'memory_service_jobs'")
     by_name = {f["name"]: f for f in found}
+    upkeep = {"upkeep_plan", "upkeep_claim", "upkeep_ran", "upkeep_overview"}
     assert set(by_name) == {
-        *("owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret_get"),
         *("learning_due", "learning_backlog", "episodes_prepare"),
+        *("owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret_get"),
+        *upkeep,
     }
+    assert {by_name[name]["held_by"] for name in upkeep} == {"memory_service_jobs"}
     assert by_name["owners_waiting"]["result"] == "TABLE(tenant text, user_id text)"
     assert by_name["owners_waiting"]["held_by"] == "memory_service_jobs"
     assert not any(jobs[power] for power in ("rolsuper", "rolbypassrls", "rolcanlogin", "rolcreaterole"))

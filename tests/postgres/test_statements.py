@@ -22,10 +22,10 @@ OWNER_TABLES = (
     "owners|devices|changes|memory_versions|memories|forgotten|fragments|links|journal|tombstones|idempotency"
     "|episodes|learning_tasks"
 )
-OF_NO_OWNER = {"owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"} | {
-    "learning_due",
-    "learning_backlog",
-    "episodes_prepare",
+OF_NO_OWNER = {
+    *("owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"),
+    *(name for name in STATEMENTS if name.startswith(("jobs_", "upkeep_"))),
+    *("learning_due", "learning_backlog", "episodes_prepare"),
 }
 WHOLE_OWNER = {
     **{name: {"*"} for name in ("search_heads", "search_fragments", "waiting_fragments", "as_of_versions")},

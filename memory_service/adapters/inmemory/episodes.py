@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from memory_service.adapters.inmemory.job_queue import InMemoryJobQueue
 from memory_service.domain.ids import OwnerKey
+from memory_service.domain.records import JobRequest
 from memory_service.domain.session.model import SessionId, TurnTag
 from memory_service.ports.episodes import Episode, LearningBacklog, LearningTask
 
@@ -20,16 +22,24 @@ class _Kept:
 
 
 class InMemoryEpisodeLog:
-    """See `EpisodeLog`."""
+    """See `EpisodeLog`. `jobs` is where what follows from an append is enqueued."""
 
-    def __init__(self) -> None:
+    def __init__(self, jobs: InMemoryJobQueue | None = None) -> None:
+        self._jobs = jobs
         self._episodes: dict[_Key, dict[str, _Kept]] = {}
         self._tasks: dict[_Key, LearningTask] = {}
 
     async def append(
-        self, owner: OwnerKey, episodes: Sequence[Episode], *, due_at: datetime, due_count: int, now: datetime
+        self,
+        owner: OwnerKey,
+        episodes: Sequence[Episode],
+        *,
+        due_at: datetime,
+        due_count: int,
+        now: datetime,
+        job: JobRequest | None = None,
     ) -> int:
-        """Add what is not there yet, with the task to learn from it."""
+        """Add what is not there yet, with the task to learn from it and the job that does."""
         if not episodes:
             return 0
         key = (owner, episodes[0].session)
@@ -43,6 +53,8 @@ class InMemoryEpisodeLog:
             hurried = urgent or waiting >= due_count
             due = min(task.due_at, now) if hurried else max(task.due_at, due_at)
             self._tasks[key] = replace(task, waiting=waiting, urgent=urgent, due_at=due)
+            if job is not None and self._jobs is not None:
+                await self._jobs.enqueue(owner, job)
         return len(new)
 
     async def waiting(self, owner: OwnerKey, session: SessionId, *, limit: int) -> Sequence[Episode]:
@@ -82,6 +94,10 @@ class InMemoryEpisodeLog:
         """Tasks that are due, corrections first."""
         found = [task for task in self._tasks.values() if task.due_at <= now]
         return sorted(found, key=lambda t: (not t.urgent, t.due_at, str(t.owner.id), t.session))[:limit]
+
+    async def task(self, owner: OwnerKey, session: SessionId) -> LearningTask | None:
+        """The task of one session."""
+        return self._tasks.get((owner, session))
 
     async def backlog(self, now: datetime) -> LearningBacklog:
         """How much waits."""

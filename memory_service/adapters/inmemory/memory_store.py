@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import islice
 from weakref import WeakValueDictionary
 
+from memory_service.adapters.inmemory.job_queue import InMemoryJobQueue, InMemoryUpkeepPlan
 from memory_service.adapters.inmemory.owner import OwnerData, prepared
 from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
@@ -129,12 +130,20 @@ class InMemoryOwnerChange:
 
 
 class InMemoryMemoryStore:
-    """See `MemoryStore`. Everything is lost with the process; everything else of the contract holds."""
+    """See `MemoryStore`. Everything is lost with the process; everything else of the contract holds.
+
+    `jobs` and `upkeep` are its queue and plan: what a change enqueues is committed with it.
+    """
 
     def __init__(self) -> None:
         self._owners: dict[OwnerKey, OwnerData] = {}
+        self.jobs = InMemoryJobQueue()
+        self.upkeep = InMemoryUpkeepPlan(self.jobs, self._revisions)
         # Weak, so that a lock lives exactly as long as somebody holds or awaits it.
         self._locks: WeakValueDictionary[OwnerKey, asyncio.Lock] = WeakValueDictionary()
+
+    def _revisions(self) -> Mapping[OwnerKey, Revision]:
+        return {owner: data.state.revision for owner, data in self._owners.items()}
 
     def _lock(self, owner: OwnerKey) -> asyncio.Lock:
         lock = self._locks.get(owner)
@@ -161,6 +170,7 @@ class InMemoryMemoryStore:
             if change.staged is not None:
                 data.write(change.staged)
                 self._owners[owner] = data
+                self.jobs.add((owner, request) for request in change.staged.jobs)
 
     async def state(self, owner: OwnerKey) -> OwnerState:
         """The committed state."""

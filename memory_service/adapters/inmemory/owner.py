@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import copy
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -390,6 +391,7 @@ def prepared(changeset: Changeset) -> Changeset:
         outcomes=[replace(stored_at_utc(o), outcome=copy.deepcopy(dict(o.outcome))) for o in changeset.outcomes],
         changes=[stored_at_utc(change) for change in changeset.changes],
         retired=dict(changeset.retired),
+        jobs=[replace(request, data=json.loads(json.dumps(dict(request.data)))) for request in changeset.jobs],
     )
 
 

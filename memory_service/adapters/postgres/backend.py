@@ -5,6 +5,7 @@ from __future__ import annotations
 from memory_service.adapters.postgres import sql
 from memory_service.adapters.postgres.episodes import PostgresEpisodeLog
 from memory_service.adapters.postgres.gate import OwnerGate
+from memory_service.adapters.postgres.job_queue import PostgresJobQueue, PostgresUpkeepPlan
 from memory_service.adapters.postgres.keys import PostgresKeyStore
 from memory_service.adapters.postgres.memory_store import PostgresMemoryStore
 from memory_service.adapters.postgres.migrate import SchemaState
@@ -14,13 +15,15 @@ from memory_service.domain.errors import MemoryServiceError
 
 
 class PostgresBackend:
-    """Owns the pool; `memories`, `keys` and `episodes` live as long as it."""
+    """Owns the pool; `memories`, `keys`, `episodes`, `jobs` and `upkeep` live as long as it."""
 
     def __init__(self, settings: PostgresSettings, database: Database) -> None:
         self._database = database
         self.memories = PostgresMemoryStore(database, OwnerGate(settings.lock_timeout))
         self.keys = PostgresKeyStore(database)
         self.episodes = PostgresEpisodeLog(database)
+        self.jobs = PostgresJobQueue(settings, database)
+        self.upkeep = PostgresUpkeepPlan(database)
 
     @classmethod
     async def connect(cls, settings: PostgresSettings) -> PostgresBackend:

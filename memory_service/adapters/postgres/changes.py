@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 
-from memory_service.adapters.postgres import rows, sql, sql_writing
+from memory_service.adapters.postgres import rows, sql, sql_jobs, sql_writing
 from memory_service.adapters.postgres.columns import VERSION_COLUMNS, array_literal, clock_text, json_text
 from memory_service.adapters.postgres.filters import list_parameters
+from memory_service.adapters.postgres.job_queue import enqueue_parameters
 from memory_service.adapters.postgres.session import Session
 from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.evidence import RETIRED
-from memory_service.domain.ids import DeviceId, MemoryId, Revision
+from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import MemoryHead, MemoryVersion, Relation, Usage
 from memory_service.domain.vector_clock import Dot
 from memory_service.ports.memory_store import (
@@ -52,8 +53,9 @@ class PostgresOwnerChange:
         xmin: the transaction that wrote it, as the owner's row will name it.
     """
 
-    def __init__(self, session: Session, state: OwnerState) -> None:
+    def __init__(self, session: Session, owner: OwnerKey, state: OwnerState) -> None:
         self._session = session
+        self._owner = owner
         self._state = state
         self.committing: OwnerState | None = None
         self.xmin = 0
@@ -169,7 +171,7 @@ class PostgresOwnerChange:
         await self._write_the_rarer(changeset)
 
     async def _write_the_rarer(self, changeset: Changeset) -> None:
-        """What most changes do not have: links, tombstones, usage alone, forgotten memories."""
+        """What most changes do not have: links, tombstones, usage alone, forgotten memories, jobs."""
         revision = changeset.state.revision
         if changeset.links:
             links = [(link.from_id, link.relation, link.to_id) for link in changeset.links]
@@ -186,6 +188,9 @@ class PostgresOwnerChange:
         forgotten = list(set(changeset.forgotten))
         if forgotten:
             _expect(await self._session.value(sql_writing.FORGET, forgotten, revision), len(forgotten))
+        if changeset.jobs:
+            jobs = enqueue_parameters((self._owner, request) for request in changeset.jobs)
+            await self._session.ownerless(sql_jobs.ENQUEUE, *jobs)
 
 
 def _expect(written: int, named: int) -> None:

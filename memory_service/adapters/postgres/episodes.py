@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from memory_service.adapters.postgres import sql_episodes, sql_writing
+from memory_service.adapters.postgres import sql_episodes, sql_jobs, sql_writing
 from memory_service.adapters.postgres.columns import array_literal
+from memory_service.adapters.postgres.job_queue import enqueue_parameters
 from memory_service.adapters.postgres.session import Database
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
+from memory_service.domain.records import JobRequest
 from memory_service.domain.session.model import SessionId, ToolStatus, TurnRole, TurnTag, started_at
 from memory_service.ports.episodes import Episode, LearningBacklog, LearningTask
 
@@ -29,9 +31,16 @@ class PostgresEpisodeLog:
         self._database = database
 
     async def append(
-        self, owner: OwnerKey, episodes: Sequence[Episode], *, due_at: datetime, due_count: int, now: datetime
+        self,
+        owner: OwnerKey,
+        episodes: Sequence[Episode],
+        *,
+        due_at: datetime,
+        due_count: int,
+        now: datetime,
+        job: JobRequest | None = None,
     ) -> int:
-        """Add what is not there yet, with the task to learn from it."""
+        """Add what is not there yet, with the task to learn from it and the job that does."""
         if not episodes:
             return 0
         session = episodes[0].session
@@ -39,9 +48,11 @@ class PostgresEpisodeLog:
         parameters = (*_key(session), now, due_at, due_count, _URGENT)
         async with self._database.change(owner.id) as change:
             await change.run(sql_writing.ADD_OWNER, owner.tenant, owner.user)
-            return int(
-                await change.value(sql_episodes.APPEND_EPISODES, *parameters, *(list(column) for column in columns))
-            )
+            arrays = (list(column) for column in columns)
+            new = int(await change.value(sql_episodes.APPEND_EPISODES, *parameters, *arrays))
+            if new and job is not None:
+                await change.ownerless(sql_jobs.ENQUEUE, *enqueue_parameters([(owner, job)]))
+        return new
 
     async def waiting(self, owner: OwnerKey, session: SessionId, *, limit: int) -> Sequence[Episode]:
         """Episodes not reflected on and not barred, in order."""
@@ -73,6 +84,14 @@ class PostgresEpisodeLog:
             )
             for row in found
         ]
+
+    async def task(self, owner: OwnerKey, session: SessionId) -> LearningTask | None:
+        """The task of one session."""
+        async with self._database.reading(owner.id) as reading:
+            row = await reading.row(sql_episodes.LEARNING_TASK, uuid.UUID(session))
+        if row is None:
+            return None
+        return LearningTask(owner, session, row["waiting"], row["first_at"], row["due_at"], row["urgent"])
 
     async def backlog(self, now: datetime) -> LearningBacklog:
         """How much waits."""

@@ -64,7 +64,7 @@ class PostgresMemoryStore:
                 async with self._database.change(owner.id, known) as session:
                     if known is None or not session.is_known:
                         known = await _lock(session, owner, epoch)
-                    change = PostgresOwnerChange(session, known.state)
+                    change = PostgresOwnerChange(session, owner, known.state)
                     yield change
                     if change.committing is None:
                         raise _NothingApplied

@@ -84,6 +84,10 @@ EPISODES_BAR = statement(
         WHERE t.owner = $1 AND t.session = $3 AND t.waiting <= fewer.number)
     SELECT barred FROM fewer""",
 )
+LEARNING_TASK = statement(
+    "learning_task",
+    "SELECT t.waiting, t.first_at, t.due_at, t.urgent FROM learning_tasks t WHERE t.owner = $1 AND t.session = $2",
+)
 LEARNING_DUE = statement("learning_due", "SELECT * FROM learning_due($1, $2)")
 LEARNING_BACKLOG = statement("learning_backlog", "SELECT * FROM learning_backlog($1)")
 EPISODES_PREPARE = statement("episodes_prepare", "SELECT episodes_prepare($1, $2)")

@@ -57,14 +57,22 @@ COUNTERS = (
     Metric("context_degraded_total", "Contexts answered without a part, by the part.", ("cause",)),
     Metric("episodes_recorded_total", "Episodes written to the log."),
     Metric("episode_tags_total", "What was noticed about recorded turns when they arrived.", ("tag",)),
+    Metric("episode_learning_failures_total", "Sessions that could not be learned from, for now."),
     Metric("episodes_reflected_total", "Episodes that were learned from."),
-    Metric("job_runs_total", "Background runs, by job and outcome.", ("job", "outcome")),
+    Metric("upkeep_owners_looked_at_total", "Owners looked at for what may be due."),
+    Metric("upkeep_owners_planned_total", "Owners found new or changed, and planned anew."),
+    Metric(
+        "job_runs_total",
+        "Background runs, by job and outcome (done, changed, nothing_due, retried, given_up).",
+        ("job", "outcome"),
+    ),
 )
 HISTOGRAMS = (
     Metric("rpc_duration_seconds", "Time to answer a request, by call.", ("rpc",)),
     Metric("recall_stage_seconds", "Time of each stage of a recall.", ("stage",)),
     Metric("snapshot_load_seconds", "Time to load an owner snapshot, by tier.", ("tier",)),
     Metric("embed_seconds", "Time of one call to the embedding model."),
+    Metric("job_seconds", "Time of one run of a job.", ("job",)),
 )
 GAUGES = (
     Metric("ready", "Whether the server is ready: 1 or 0."),
@@ -74,6 +82,10 @@ GAUGES = (
     Metric("episodes_waiting", "Episodes that are still to be learned from."),
     Metric("episode_sessions_waiting", "Sessions with episodes that are still to be learned from."),
     Metric("episode_lag_seconds", "How long ago the oldest learning that waits was due."),
+    Metric("job_queue_depth", "Jobs of the deployment that wait, as a worker saw them last.", ("job",)),
+    Metric("job_running", "Jobs of the deployment that run.", ("job",)),
+    Metric("job_given_up", "Jobs of the deployment kept that failed for good.", ("job",)),
+    Metric("job_oldest_seconds", "How long the oldest waiting job has waited.", ("job",)),
     Metric("snapshot_cache_bytes", "Memory taken by owner snapshots.", ("tier",)),
     Metric("snapshot_cache_owners", "Owners at hand in this process.", ("tier",)),
     Metric("query_vector_cache_entries", "Vectors of queries at hand in this process."),
