@@ -120,7 +120,7 @@ async def test_after_valkey_died_sessions_are_gone_and_everything_else_is_whole(
         assert await answers(memory, session.id) == "gone"
         fresh = await memory.create_session()
         await memory.append_turns(fresh.id, [Turn("user", "hello again")])
-        assert len(await memory.recall("boat")) == 1
+        assert "my boat is green" in {found.memory.text for found in await memory.recall("boat")}
         assert [line.id for line in await memory.list_sessions()] == [fresh.id]
     assert "unexpected error" not in service.log
 
