@@ -74,8 +74,7 @@ _PENDING_RE: Final = (
     r"|以后|明天)再|等[^。,，!！?？]{1,16}(?:再|后|回复|确认|通知|消息)"
 )
 _DONE_RE: Final = (
-    rf"\b(?:(?:it|that|this|they|everything|all)?{_APOSTROPHE}?s? ?(?:is|are|has been|have been"
-    r"|been)? ?(?:all )?(?:done|sorted|finished|completed?|resolved|fixed|settled now|taken care of)\b"
+    r"\b(?:(?:done|sorted|finished|completed?|resolved|fixed|settled now|taken care of)\b"
     rf"|(?:i|we)(?:{_APOSTROPHE}?ve| have)?(?: already| just)+ (?:sent|booked|paid|called|finished"
     r"|submitted|ordered|fixed|renewed|cancelled|canceled|signed|done|emailed|uploaded|bought|filed"
     r"|updated|confirmed)"

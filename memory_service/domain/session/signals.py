@@ -25,6 +25,8 @@ _CONFIRMATION_CHARS_MAX: Final = 60
 _SENTENCE_RE: Final = re.compile(r"[^.!?。！？;；\n]+(?:\.(?=\S)[^.!?。！？;；\n]+)*[.!?。！？;；]*")
 _SPEAKERS: Final = frozenset({TurnRole.USER, TurnRole.ASSISTANT})
 _GROUPS: Final = ("topic", "topic2", "topic3", "topic4", "topic5", "goal", "goal2")
+_TOLD: Final = (SignalKind.PENDING, SignalKind.DONE, SignalKind.DECISION)
+"""What a sentence tells; the first that matches is what it says."""
 _OPENERS: Final = ("topic2", "topic3", "topic5")
 """Ways to begin another topic that mean it even before a question."""
 _LEAD_RE: Final = re.compile(
@@ -80,38 +82,31 @@ def read(turn: Turn) -> tuple[Signal, ...]:
 
 
 def _confirms(sentence: str) -> bool:
-    short = len(sentence) <= _CONFIRMATION_CHARS_MAX and not is_question(sentence)
-    return short and BUT_RE.search(sentence) is None and SIGNALS[SignalKind.CONFIRMATION].search(sentence) is not None
+    if len(sentence) > _CONFIRMATION_CHARS_MAX or SIGNALS[SignalKind.CONFIRMATION].match(sentence) is None:
+        return False
+    return not is_question(sentence) and BUT_RE.search(sentence) is None
 
 
 def _of_sentence(sentence: str, role: TurnRole) -> list[Signal]:
     """Signals of one sentence. A question decides nothing, and neither does what is only supposed."""
-    asks = is_question(sentence)
-    if HYPOTHETICAL_RE.search(sentence):
+    user = role is TurnRole.USER
+    topic = SIGNALS[SignalKind.TOPIC].search(sentence) if user else None
+    intent = SIGNALS[SignalKind.INTENT].search(sentence) if user else None
+    told = next((kind for kind in _TOLD if SIGNALS[kind].search(sentence)), None)
+    # Most sentences change nothing, and are done with here.
+    if (topic is None and intent is None and told is None) or HYPOTHETICAL_RE.search(sentence):
         return []
+    asks = is_question(sentence)
+    requests = not asks or REQUEST_QUESTION_RE.search(sentence) is not None
     found: list[Signal] = []
-    matched = {kind: SIGNALS[kind].search(sentence) for kind in SignalKind if kind is not SignalKind.CONFIRMATION}
-    topic = matched[SignalKind.TOPIC]
-    opens = topic is not None and any(topic.groupdict()[name] for name in _OPENERS)
-    if topic is not None and role is TurnRole.USER and (opens or not asks or REQUEST_QUESTION_RE.search(sentence)):
+    if topic is not None and (requests or any(topic.groupdict()[name] for name in _OPENERS)):
         subject = _subject(topic)
         if len(subject) >= _TOPIC_CHARS_MIN and not _VAGUE_RE.fullmatch(subject):
             found.append(Signal(SignalKind.TOPIC, sentence, subject))
-    if not asks:
-        open_yet = NOT_YET_RE.search(sentence) is not None
-        if matched[SignalKind.PENDING] is not None:
-            found.append(Signal(SignalKind.PENDING, sentence, sentence))
-        elif matched[SignalKind.DONE] is not None and not open_yet:
-            found.append(Signal(SignalKind.DONE, sentence, sentence))
-        elif matched[SignalKind.DECISION] is not None and not open_yet and not found:
-            found.append(Signal(SignalKind.DECISION, sentence, sentence))
-    intent = matched[SignalKind.INTENT]
-    if (
-        intent is not None
-        and role is TurnRole.USER
-        and not found
-        and (not asks or REQUEST_QUESTION_RE.search(sentence))
-    ):
+    yet = told is SignalKind.PENDING or not NOT_YET_RE.search(sentence)
+    if told is not None and yet and not asks and not (told is SignalKind.DECISION and found):
+        found.append(Signal(told, sentence, sentence))
+    if intent is not None and requests and not found:
         found.append(Signal(SignalKind.INTENT, sentence, _subject(intent) or sentence))
     return found
 
