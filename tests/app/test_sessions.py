@@ -239,7 +239,7 @@ async def test_a_context_without_memories_has_the_session_and_says_so() -> None:
     async def away(*_: object):
         raise Unavailable(Reason.DATABASE_UNAVAILABLE, "away")
 
-    talks.world.snapshots.snapshot = away  # type: ignore[method-assign]
+    talks.world.snapshots.snapshot = away  # type: ignore[method-assign, assignment]
     found = await talks.ask(session, "which one?")
     assert found.missing == ("memories: DATABASE_UNAVAILABLE",)
     assert (found.degraded, found.answer) == (True, None)
@@ -291,10 +291,10 @@ async def test_using_a_session_keeps_it_and_looking_at_it_does_not() -> None:
         clock.advance(timedelta(minutes=20))
         await talks.ask(session, "hello")
     assert (await talks.sessions.get(ALICE, session, turns=1)).status is SessionStatus.ACTIVE
-    for _ in range(2):
-        clock.advance(timedelta(minutes=20))
-        found = await talks.sessions.get(ALICE, session, turns=1)
-    assert found.status is SessionStatus.RELEASED
+    clock.advance(timedelta(minutes=20))
+    assert (await talks.sessions.get(ALICE, session, turns=1)).status is SessionStatus.ACTIVE
+    clock.advance(timedelta(minutes=20))
+    assert (await talks.sessions.get(ALICE, session, turns=1)).status is SessionStatus.RELEASED
 
 
 async def test_a_released_session_goes_on_with_its_state() -> None:

@@ -17,7 +17,7 @@ async def configured(url: str, **settings: str) -> AsyncIterator[None]:
     """A server with other settings, as it was before afterwards."""
     async with redis.asyncio.from_url(url) as client:
         names = {name.replace("_", "-"): value for name, value in settings.items()}
-        before = {name: (await client.config_get(name))[name] for name in names}
+        before = {name: (await client.config_get(name))[name] or "" for name in names}
         for name, value in names.items():
             await client.config_set(name, value)
         try:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import re
+import sys
+import textwrap
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from memory_service.cli.app import app
+from memory_service.client import AsyncMemoryClient
 from memory_service.temporary import temporary
+
+GUIDE = Path(__file__).parents[2] / "docs" / "sessions.md"
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +89,46 @@ async def test_what_cannot_be_meant_is_refused_with_its_form(shell: Shell) -> No
     assert "NAME=VALUE@TURN" in shell("update", session, "--slot", "city=Rome", code=2)
     assert shell.json("show", "nothing", code=1)["error"]["reason"] == "SESSION_NOT_FOUND"
     assert shell.json("update", session, code=2)["error"]["reason"] == "FIELD_REQUIRED"
+
+
+def block(language: str) -> str:
+    """The first block of this language in the guide."""
+    found = re.search(rf"```{language}\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    return found.group(1)
+
+
+async def test_the_commands_of_the_guide_run(service: tuple[str, str]) -> None:
+    # A watch goes on until the session ends, which the next line does.
+    script = block("sh").replace("session watch $S", "session watch $S --count 1")
+    environment = {
+        **os.environ,
+        "MEMORY_SERVICE_TARGET": service[0],
+        "MEMORY_SERVICE_KEY": service[1],
+        "MEMORY_SERVICE_USER": "guide",
+        "PYTHONPATH": str(GUIDE.parents[1]),
+    }
+    run = f'set -e; memory-service() {{ "{sys.executable}" -m memory_service "$@"; }}\n{script}'
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-c", run, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    said, _ = await process.communicate()
+    assert process.returncode == 0, said.decode()
+    assert "We decided to meet in Rome." in said.decode()
+
+
+async def test_the_code_of_the_guide_runs(service: tuple[str, str]) -> None:
+    seen: list[str] = []
+
+    async def model(system: str, user: str) -> str:
+        seen.append(system)
+        return "For when?"
+
+    code = f"async def guide():\n{textwrap.indent(block('python'), '    ')}"
+    names: dict[str, Any] = {
+        "AsyncMemoryClient": lambda user: AsyncMemoryClient(*service, user=user, timeout_seconds=20),
+        "model": model,
+    }
+    exec(code, names)
+    await names["guide"]()
+    assert "Book me a table for two" in seen[0]

@@ -30,7 +30,7 @@ from memory_service.domain.session.model import (
     TurnTag,
     session_id,
 )
-from memory_service.ports.sessions import Appended, Basis, Behind, SessionLimits, SessionStore
+from memory_service.ports.sessions import Appended, Basis, Behind, SessionLimits, SessionLine, SessionStore
 from tests.contracts import builders as make
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -176,7 +176,7 @@ async def test_fields_are_set_changed_and_removed(store: SessionStore):
         found = await store.update(owner, session, changes, device="d", etag_version=None, seen_version=None, now=NOW)
         return found.version
 
-    deep = {"a": [1, 2.5, None, True, "文"], "empty": {}, "none": []}
+    deep: Any = {"a": [1, 2.5, None, True, "文"], "empty": {}, "none": []}
     assert await update(FieldChange("constraints.c", deep), FieldChange("intents", [{"name": "book"}])) == 2
     assert await update(FieldChange("tasks.t", {"text": "x"}), FieldChange("intents", None)) == 3
     found = (await view(store, owner, session)).fields
@@ -241,6 +241,7 @@ async def test_fields_are_bounded(opened: Opened):
 async def test_blocks_are_kept_in_order_dropped_and_bounded(opened: Opened):
     async with opened(blocks_max=4) as store:
         owner, session = await begun(store)
+        block = StateBlock()
         for n in range(1, 7):
             block = StateBlock(
                 sequence=n, topic=f"题 {n}", decisions=("d",), pending=("p",), updated_at=NOW, turn_ids=("a", "b")
@@ -260,7 +261,8 @@ async def test_sessions_are_listed_newest_first_in_pages(store: SessionStore):
     owner = make.new_owner()
     ids = [await store.create(owner, facts(NOW + timedelta(seconds=n)), NOW) for n in range(7)]
     await store.end(owner, ids[3], NOW)
-    found, after = [], None
+    found: list[SessionLine] = []
+    after = None
     while True:
         page = await store.list(owner, after=after, limit=3)
         found += page.lines
