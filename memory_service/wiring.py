@@ -78,6 +78,7 @@ from memory_service.v1 import (
 
 _BACKFILL_SECONDS = 5.0
 _DROPS_SECONDS = 1.0
+_SESSION_SECONDS_MAX = 1.0
 _EPISODES_SECONDS = 15.0
 _PARTITIONS_SECONDS = 6 * 3600.0
 _REPORT_SECONDS = 5.0
@@ -225,7 +226,10 @@ async def build_application(
         vocabulary=vocabulary,
     )
     session_store = RedisSessionStore(
-        RedisSettings(url=redis_url),
+        # Longer than the cache's: without the cache one goes on, without the session one fails.
+        RedisSettings(
+            url=redis_url, timeout_seconds=_SESSION_SECONDS_MAX, transfer_timeout_seconds=_SESSION_SECONDS_MAX
+        ),
         clock,
         SessionLimits(
             idle_seconds=settings.session_idle_seconds,

@@ -41,6 +41,8 @@ DEFAULT_TOKENIZER: Final = "o200k_base"
 _ANSWER_SECONDS: Final = 0.005
 """Of the time there is, kept back for putting the answer together."""
 _GIVE_WAY: Final = frozenset({Kind.PREFERENCE, Kind.TEMPORARY_PREFERENCE, Kind.PROCEDURE})
+_THREAD_CHARS_MIN: Final = 20_000
+"""Longer conversations are put together beside the event loop."""
 _LINE_TOKENS_MIN: Final = 6
 """No turn's line takes fewer, so no more turns than that are fetched."""
 
@@ -120,7 +122,10 @@ class GetContext:
         for what in missing:
             self.telemetry.count("context_degraded_total", cause=what.partition(":")[0])
         overridden = {} if view is None or answer is None else self._overridden(view, answer)
-        return self._put_together(request, budget, tokenizer, view, answer, missing, overridden)
+        parts = (request, budget, tokenizer, view, answer, missing, overridden)
+        if view is not None and sum(len(kept.turn.text) for kept in view.turns) > _THREAD_CHARS_MIN:
+            return await asyncio.to_thread(self._put_together, *parts)
+        return self._put_together(*parts)
 
     # Fetching ----------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from memory_service.domain.ids import OwnerKey
 from memory_service.domain.session.model import KeptTurn, SessionFacts, SessionId, StateBlock, Turn
+from memory_service.domain.session.signals import CHARS_READ
 from memory_service.ports.sessions import Basis
 
 RECENT_MAX = 6
@@ -35,14 +36,14 @@ class Memo:
 
     def after(self, block: StateBlock | None, turn_count: int, added: Sequence[Turn]) -> Memo:
         """The session after these turns."""
-        return Memo(self.facts, block or self.block, turn_count, (*self.recent, *added)[-RECENT_MAX:])
+        return Memo(self.facts, block or self.block, turn_count, (*self.recent, *map(_head, added))[-RECENT_MAX:])
 
 
 @dataclass(slots=True)
 class Memos:
     """The sessions used last, at most `entries_max`, and one writer at a time for each."""
 
-    entries_max: int = 4_096
+    entries_max: int = 2_048
     _memos: OrderedDict[_Key, Memo] = field(default_factory=OrderedDict)
     _locks: dict[_Key, tuple[asyncio.Lock, int]] = field(default_factory=dict)
 
@@ -83,5 +84,10 @@ class Memos:
 
 
 def turns_of(kept: Sequence[KeptTurn]) -> tuple[Turn, ...]:
-    """What was said, without how it is kept."""
-    return tuple(item.turn for item in kept)
+    """The newest of what was said, as far as it is read."""
+    return tuple(_head(item.turn) for item in kept[-RECENT_MAX:])
+
+
+def _head(turn: Turn) -> Turn:
+    """A turn as far as the rules read it: a memo must stay small."""
+    return turn if len(turn.text) <= CHARS_READ else turn._replace(text=turn.text[:CHARS_READ])

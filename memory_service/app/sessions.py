@@ -94,7 +94,7 @@ class Sessions:
                 owner, made, changes, device="", etag_version=None, seen_version=None, now=self.clock.now()
             )
         view = await self.get(owner, made, turns=limits.SESSION_TURNS_MAX)
-        self.memos.put(owner, made, Memo(view.facts, view.block, view.turn_count, turns_of(view.turns)[-6:]))
+        self.memos.put(owner, made, Memo(view.facts, view.block, view.turn_count, turns_of(view.turns)))
         self.telemetry.count("sessions_created_total")
         return view
 

@@ -32,7 +32,7 @@ _SPLITS: Final = {
         r"|\s+(?!\S)|\s"
     ),
 }
-_REMEMBERED: Final = 8_192
+_REMEMBERED: Final = 4_096
 _REMEMBERED_CHARS_MAX: Final = 2_048
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from memory_service.domain.session.model import ToolStatus, Turn, TurnRole, TurnTag
-from memory_service.domain.session.signals import is_question, sentences, terms_of
+from memory_service.domain.session.signals import CHARS_READ, is_question, sentences, terms_of
 
 _CORRECTION_RE: Final = re.compile(
     r"^(?:no|nope|wrong)[,.!]\s|\b(?:that(?:['\u2019]s| is| was)? (?:not (?:right|correct|what i)|wrong"
@@ -50,7 +50,6 @@ _SUPPOSED_RE: Final = re.compile(
 _REPEAT_SHARE: Final = 0.9
 _REPEAT_TERMS_MIN: Final = 3
 _REPEAT_LENGTH_SHARE: Final = 0.7
-_CHARS_MAX: Final = 2_000
 
 
 def is_answer(turn: Turn) -> bool:
@@ -68,7 +67,7 @@ def tags_of(turn: Turn, before: Sequence[Turn]) -> tuple[TurnTag, ...]:
         return (TurnTag.TOOL_FAILURE,) if turn.tool_status is ToolStatus.FAILED else ()
     if turn.role is not TurnRole.USER:
         return ()
-    text = turn.text[:_CHARS_MAX]
+    text = turn.text[:CHARS_READ]
     tags = []
     if _CORRECTION_RE.search(text):
         tags.append(TurnTag.CORRECTION)
@@ -79,10 +78,10 @@ def tags_of(turn: Turn, before: Sequence[Turn]) -> tuple[TurnTag, ...]:
     return tuple(tags)
 
 
-@lru_cache(4_096)
+@lru_cache(1_024)
 def _words(text: str) -> frozenset[str]:
     """Words between spaces, or the characters of a text without: a quick look at how much two texts share."""
-    folded = text[:_CHARS_MAX].casefold()
+    folded = text[:CHARS_READ].casefold()
     words = folded.split()
     return frozenset(words if 8 * len(words) > len(folded) else folded)
 
@@ -95,6 +94,6 @@ def _repeats(text: str, old: str) -> bool:
     new_words, old_words = _words(text), _words(old)
     if 2 * len(new_words & old_words) < len(new_words | old_words):
         return False
-    new_terms, old_terms = terms_of(text), terms_of(old[:_CHARS_MAX])
+    new_terms, old_terms = terms_of(text), terms_of(old[:CHARS_READ])
     shared = len(new_terms & old_terms)
     return len(new_terms) >= _REPEAT_TERMS_MIN and shared >= _REPEAT_SHARE * len(new_terms | old_terms)

@@ -10,7 +10,7 @@ from typing import Final
 
 from memory_service.domain.session.cues import SignalKind
 from memory_service.domain.session.model import StateBlock, Turn, TurnRole
-from memory_service.domain.session.signals import Signal, is_question, read, sentences, terms_of
+from memory_service.domain.session.signals import CHARS_READ, Signal, is_question, read, sentences, terms_of
 from memory_service.domain.text import language_of, normalise
 
 ITEMS_MAX: Final = 12
@@ -106,7 +106,7 @@ def _without_done(state: StateBlock, text: str) -> StateBlock:
 
 def entities(text: str) -> tuple[str, ...]:
     """Names, quoted titles and figures of a text, in order, each once."""
-    found = (match.group(1) or match.group() for match in _ENTITY_RE.finditer(text[:2_000]))
+    found = (match.group(1) or match.group() for match in _ENTITY_RE.finditer(text[:CHARS_READ]))
     return tuple(dict.fromkeys(name.strip()[:NAME_CHARS_MAX] for name in found if name.strip() and name not in _STOP))
 
 

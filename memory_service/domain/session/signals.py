@@ -19,7 +19,8 @@ from memory_service.domain.session.cues import (
 from memory_service.domain.session.model import Turn, TurnRole
 from memory_service.domain.text import analyse
 
-_CHARS_MAX: Final = 2_000
+CHARS_READ: Final = 2_000
+"""Of a turn no more is read for its state."""
 _SENTENCES_MAX: Final = 24
 _CONFIRMATION_CHARS_MAX: Final = 60
 _SENTENCE_RE: Final = re.compile(r"[^.!?。！？;；\n]+(?:\.(?=\S)[^.!?。！？;；\n]+)*[.!?。！？;；]*")
@@ -52,11 +53,11 @@ class Signal:
 
 def sentences(text: str) -> list[str]:
     """The sentences of a turn's first 2,000 characters."""
-    found = (match.group().strip() for match in _SENTENCE_RE.finditer(text[:_CHARS_MAX]))
+    found = (match.group().strip() for match in _SENTENCE_RE.finditer(text[:CHARS_READ]))
     return [sentence for sentence in found if sentence][:_SENTENCES_MAX]
 
 
-@lru_cache(4_096)
+@lru_cache(1_024)
 def terms_of(text: str) -> frozenset[str]:
     """The terms of a short text, remembered: turns are compared with those before them again and again."""
     return frozenset(analyse(text))
