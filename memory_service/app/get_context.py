@@ -123,7 +123,8 @@ class GetContext:
             self.telemetry.count("context_degraded_total", cause=what.partition(":")[0])
         overridden = {} if view is None or answer is None else self._overridden(view, answer)
         parts = (request, budget, tokenizer, view, answer, missing, overridden)
-        if view is not None and sum(len(kept.turn.text) for kept in view.turns) > _THREAD_CHARS_MIN:
+        long = view is not None and sum(len(kept.turn.text) for kept in view.turns) > _THREAD_CHARS_MIN
+        if long or tokenizer.name != DEFAULT_TOKENIZER:  # another's table may have to be read first
             return await asyncio.to_thread(self._put_together, *parts)
         return self._put_together(*parts)
 

@@ -231,6 +231,31 @@ async def test_beginning_a_session_warms_the_users_memories() -> None:
     assert asked == [ALICE]
 
 
+async def test_a_context_asks_the_store_once_while_memories_are_recalled() -> None:
+    talks = Talks()
+    session = await talks.begin()
+    await talks.world.say("my bicycle is blue")
+    asked: list[str] = []
+    both = asyncio.Barrier(2)
+    read, snapshot = talks.store.read, talks.world.snapshots.snapshot
+
+    async def reading(*given: Any, **named: Any):
+        asked.append("session")
+        await both.wait()
+        return await read(*given, **named)
+
+    async def loading(owner: OwnerKey, requirement: Any):
+        asked.append("memories")
+        await both.wait()
+        return await snapshot(owner, requirement)
+
+    talks.store.read = reading  # type: ignore[method-assign]
+    talks.world.snapshots.snapshot = loading  # type: ignore[method-assign]
+    async with asyncio.timeout(20):  # each waits for the other
+        await talks.ask(session, "bicycle")
+    assert sorted(asked) == ["memories", "session"]
+
+
 async def test_a_context_without_memories_has_the_session_and_says_so() -> None:
     talks = Talks()
     session = await talks.begin()
