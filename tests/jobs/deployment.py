@@ -70,7 +70,8 @@ class Promote:
 async def owner_with_candidates(store: MemoryStore, count: int) -> OwnerKey:
     """A new owner with so many candidates."""
     owner = make.new_owner()
-    await make.write(store, owner, *(make.version(make.new_id(), tier=Tier.CANDIDATE) for _ in range(count)))
+    candidates = (make.version(make.new_id(), tier=Tier.CANDIDATE) for _ in range(count))
+    await make.write(store, owner, *candidates, fragments=[])
     return owner
 
 
@@ -130,5 +131,5 @@ async def tick_until_done(clock: ManualClock, nodes: Sequence[Node]) -> int:
             unfinished = any(job.state.waiting or job.state.running for job in jobs)
             if not unfinished and not any(job.next_due_at and job.next_due_at <= soon for job in jobs):
                 return most
-            clock.advance(schedule.settings.rest)
+            clock.advance(schedule.settings.rest if unfinished else STILL_THERE)
             await asyncio.sleep(0.02)

@@ -1,6 +1,6 @@
 """Workers that are killed with SIGKILL, in processes forked from this one; run by `test_workers.py`.
 
-killed_worker.py DSN every-statement     each is killed before its n-th statement: n = 1 … 32
+killed_worker.py DSN every-statement     each is killed before its n-th statement: n = 1 … 28
 killed_worker.py DSN random SEED         each is killed after a random time, three at once
 """
 
@@ -23,7 +23,7 @@ from memory_service.domain.ids import OwnerKey
 from memory_service.ports.job_queue import WorkSettings
 from tests.jobs.deployment import HOUR, START, Promote, node, owner_with_candidates
 
-STATEMENTS = 32
+STATEMENTS = 28
 ROUNDS = 3
 AT_ONCE = 3
 HOW = WorkSettings(concurrency=2, takeover_seconds=0.5, poll_seconds=0.1)
