@@ -6,6 +6,8 @@ Contract, for every backend (held by the suite in `tests/contracts/test_episode_
   and so is the task to learn from it, in the same commit, when `append` returns.
 * **Append-only.** Nothing of an episode changes but two marks: that it is barred, that it was reflected on.
 * **Barred is barred.** A barred episode is never given to anybody again.
+* **Forgotten with the memory.** A change of the memory store that forgets a memory also bars and empties, in its
+  commit, the episodes that its versions name as their source: provenance `session` and `reference`, the turn's id.
 * **One owner**, and the errors of `MemoryStore`.
 """
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memory_service.adapters.inmemory.episodes import InMemoryEpisodeLog
-from memory_service.adapters.inmemory.job_queue import InMemoryJobQueue
+from memory_service.adapters.inmemory import InMemoryMemoryStore
 from memory_service.app.add_turns import learn_job
 from memory_service.domain.session.model import SessionId, ToolStatus, TurnRole, TurnTag, session_id
 from memory_service.ports.episodes import Episode, EpisodeLog
 from memory_service.ports.job_queue import JobQueue
+from memory_service.ports.memory_store import MemoryStore
+from tests.app.harness import World
 from tests.contracts import builders as make
 
 if TYPE_CHECKING:
@@ -28,24 +29,24 @@ LATER = NOW + timedelta(minutes=30)
 @pytest.fixture(params=["inmemory", "postgres"])
 async def backend(
     request: pytest.FixtureRequest, new_database: NewDatabase
-) -> AsyncIterator[tuple[EpisodeLog, JobQueue]]:
-    """Each backend in turn, empty: the log, and the queue that an append fills."""
+) -> AsyncIterator[tuple[EpisodeLog, JobQueue, MemoryStore]]:
+    """Each backend in turn, empty: the log, the queue that an append fills, and the memories."""
     if request.param == "inmemory":
-        jobs = InMemoryJobQueue()
-        yield InMemoryEpisodeLog(jobs), jobs
+        memories = InMemoryMemoryStore()
+        yield memories.episodes, memories.jobs, memories
         return
     from memory_service.adapters.postgres import PostgresBackend, PostgresSettings
 
     async with new_database() as dsn:
         postgres = await PostgresBackend.connect(PostgresSettings(dsn=dsn))
         try:
-            yield postgres.episodes, postgres.jobs
+            yield postgres.episodes, postgres.jobs, postgres.memories
         finally:
             await postgres.close()
 
 
 @pytest.fixture
-async def log(backend: tuple[EpisodeLog, JobQueue]) -> EpisodeLog:
+async def log(backend: tuple[EpisodeLog, JobQueue, MemoryStore]) -> EpisodeLog:
     """The log alone."""
     return backend[0]
 
@@ -154,8 +155,8 @@ async def test_a_task_is_done_when_all_was_reflected_on(log: EpisodeLog):
     assert await log.waiting(owner, session, limit=9) == []
 
 
-async def test_the_job_that_learns_comes_with_the_episodes(backend: tuple[EpisodeLog, JobQueue]):
-    log, jobs = backend
+async def test_the_job_that_learns_comes_with_the_episodes(backend: tuple[EpisodeLog, JobQueue, MemoryStore]):
+    log, jobs, _ = backend
     owner, session, other = make.new_owner(), new_session(), new_session()
 
     async def said(of: SessionId, name: str) -> None:
@@ -176,3 +177,26 @@ async def test_the_job_that_learns_comes_with_the_episodes(backend: tuple[Episod
     task = await log.task(owner, session)
     assert task is not None
     assert (task.waiting, task.due_at, task.urgent) == (2, LATER, False)
+
+
+async def test_forgetting_a_memory_bars_the_episodes_it_came_from(backend: tuple[EpisodeLog, JobQueue, MemoryStore]):
+    log, _, memories = backend
+    owner, session, other = make.new_owner(), new_session(), new_session()
+    world = World(store=memories)
+    for of in (session, other):
+        await append(log, owner, *(episode(of, name) for name in "abc"))
+    kept = await world.say("I like tea", owner, session=session, reference="b")
+    again = await world.say("I like tea", owner, session=session, reference="c")
+    await world.say("I like coffee", owner, session=session, reference="a")
+    await world.say("I like milk", owner, session="not a session of ours", reference="b")
+    assert kept.memory is not None
+    assert again.memory is not None
+    assert again.memory.id == kept.memory.id
+    await world.erase(kept.memory.id, owner=owner)
+    assert [e.turn_id for e in await log.waiting(owner, session, limit=9)] == ["a"]
+    assert len(await log.waiting(owner, other, limit=9)) == 3
+    task = await log.task(owner, session)
+    assert task is not None
+    assert task.waiting == 1
+    assert await append(log, owner, episode(session, "b")) == 0
+    assert [e.turn_id for e in await log.waiting(owner, session, limit=9)] == ["a"]

@@ -75,11 +75,22 @@ class InMemoryEpisodeLog:
     async def bar(self, owner: OwnerKey, session: SessionId, turn_ids: Sequence[str]) -> int:
         """Bar episodes; how many were newly barred."""
         mine = self._episodes.get((owner, session), {})
-        barred = [mine[i] for i in dict.fromkeys(turn_ids) if i in mine and not mine[i].barred]
+        return self._bar((owner, session), [mine[i] for i in dict.fromkeys(turn_ids) if i in mine])
+
+    def _bar(self, key: _Key, named: Sequence[_Kept]) -> int:
+        barred = [item for item in named if not item.barred]
         for item in barred:
             item.barred = True
-        self._fewer((owner, session), sum(not item.episode.reflected for item in barred))
+        self._fewer(key, sum(not item.episode.reflected for item in barred))
         return len(barred)
+
+    def forget(self, owner: OwnerKey, sources: Sequence[tuple[SessionId, str]]) -> None:
+        """Bar and empty the episodes of these sessions and turns; without awaiting: part of a commit."""
+        for session, turn_id in sources:
+            item = self._episodes.get((owner, session), {}).get(turn_id)
+            if item is not None:
+                item.episode = replace(item.episode, content="", action="", feedback="")
+                self._bar((owner, session), [item])
 
     def _fewer(self, key: _Key, number: int) -> None:
         task = self._tasks.get(key)

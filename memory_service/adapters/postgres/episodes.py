@@ -10,8 +10,8 @@ from typing import Any
 from memory_service.adapters.postgres import sql_episodes, sql_jobs, sql_writing
 from memory_service.adapters.postgres.columns import array_literal
 from memory_service.adapters.postgres.job_queue import enqueue_parameters
-from memory_service.adapters.postgres.session import Database
-from memory_service.domain.ids import OwnerKey, TenantId, UserId
+from memory_service.adapters.postgres.session import Database, Session
+from memory_service.domain.ids import MemoryId, OwnerKey, TenantId, UserId
 from memory_service.domain.records import JobRequest
 from memory_service.domain.session.model import SessionId, ToolStatus, TurnRole, TurnTag, started_at
 from memory_service.ports.episodes import Episode, LearningBacklog, LearningTask
@@ -102,6 +102,19 @@ class PostgresEpisodeLog:
         """Make the partitions of this month, the one before and the next ones."""
         (row,) = await self._database.fetch(sql_episodes.EPISODES_PREPARE, now - _BEHIND, _MONTHS_AHEAD)
         return int(row[0])
+
+
+async def forget_episodes(change: Session, memories: Sequence[MemoryId]) -> None:
+    """Bar and empty the episodes that these memories name as their source, before these are emptied themselves."""
+    by_session: dict[str, list[str]] = {}
+    for session, turn_id in await change.rows(sql_episodes.EPISODE_SOURCES, list(memories)):
+        by_session.setdefault(session, []).append(turn_id)
+    for session, turn_ids in by_session.items():
+        try:
+            key = _key(SessionId(session))
+        except ValueError:
+            continue  # the caller's own name for a conversation: not a session of ours
+        await change.run(sql_episodes.EPISODES_FORGET, *key, turn_ids)
 
 
 def _key(session: SessionId) -> tuple[datetime, uuid.UUID]:

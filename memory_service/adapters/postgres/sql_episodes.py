@@ -84,6 +84,30 @@ EPISODES_BAR = statement(
         WHERE t.owner = $1 AND t.session = $3 AND t.waiting <= fewer.number)
     SELECT barred FROM fewer""",
 )
+EPISODE_SOURCES = statement(
+    "episode_sources",
+    """SELECT DISTINCT v.session, v.reference FROM memory_versions v
+    WHERE v.owner = $1 AND v.memory_id = ANY($2::uuid[]) AND v.session <> '' AND v.reference <> ''
+    ORDER BY v.session, v.reference""",
+)
+"""What memories name as their source; to be asked before forgetting empties it."""
+EPISODES_FORGET = statement(
+    "episodes_forget",
+    """WITH emptied AS (
+        UPDATE episodes e SET barred = true, content = '', action = '', feedback = ''
+        WHERE e.owner = $1 AND e.started_at = $2 AND e.session = $3 AND e.turn_id = ANY($4::text[])
+          AND NOT e.barred RETURNING e.reflected_at),
+    fewer AS (SELECT count(*) FILTER (WHERE b.reflected_at IS NULL) AS number FROM emptied b),
+    moved AS (
+        UPDATE learning_tasks t SET waiting = t.waiting - fewer.number FROM fewer
+        WHERE t.owner = $1 AND t.session = $3 AND t.waiting > fewer.number),
+    gone AS (
+        DELETE FROM learning_tasks t USING fewer
+        WHERE t.owner = $1 AND t.session = $3 AND t.waiting <= fewer.number)
+    UPDATE episodes o SET content = '', action = '', feedback = ''
+    WHERE o.owner = $1 AND o.started_at = $2 AND o.session = $3 AND o.turn_id = ANY($4::text[]) AND o.barred""",
+)
+"""Bars and empties episodes of one session; those that were barred before are emptied as well."""
 LEARNING_TASK = statement(
     "learning_task",
     "SELECT t.waiting, t.first_at, t.due_at, t.urgent FROM learning_tasks t WHERE t.owner = $1 AND t.session = $2",

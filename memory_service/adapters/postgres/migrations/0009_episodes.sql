@@ -60,6 +60,7 @@ END
 $$;
 GRANT SELECT, INSERT ON episodes TO memory_service_app;
 GRANT UPDATE (reflected_at, barred) ON episodes TO memory_service_app;
+GRANT UPDATE (content, action, feedback) ON episodes TO memory_service_app; -- forgetting empties them
 GRANT SELECT, INSERT, UPDATE, DELETE ON learning_tasks TO memory_service_app;
 
 -- Makes the partitions from the month of `from_time` on, `months` of them, where they are missing; how many were made.
