@@ -26,8 +26,6 @@ from grpc_reflection.v1alpha import reflection
 
 from memory_service import logs
 from memory_service.adapters.embedded import EmbeddedServers
-from memory_service.adapters.embedders.factory import build_embedder
-from memory_service.adapters.embedders.openai import OpenAISettings
 from memory_service.adapters.inmemory.clock import RandomIds, SystemClock
 from memory_service.adapters.postgres.backend import PostgresBackend
 from memory_service.adapters.postgres.migrate import migrate as apply_migrations
@@ -35,15 +33,14 @@ from memory_service.adapters.postgres.settings import PostgresSettings
 from memory_service.adapters.prometheus.telemetry import PrometheusTelemetry
 from memory_service.app.feed import ChangeFeed
 from memory_service.bootstrap import FirstKey
-from memory_service.config import EmbedderName, Settings
+from memory_service.config import Settings
 from memory_service.domain import limits
 from memory_service.domain.errors import MemoryServiceError, Unavailable
-from memory_service.ports.embedder import Embedder
 from memory_service.temporary import temporary
 from memory_service.transport.interceptors.calls import CallInterceptor
 from memory_service.transport.ops import OpsSources, ops_app
 from memory_service.v1 import admin_service_pb2, memory_service_pb2, session_service_pb2, sync_service_pb2
-from memory_service.wiring import Application, build_application
+from memory_service.wiring import Application, build_application, make_embedder
 
 __all__ = ["Readiness", "Server", "migrate", "run", "temporary"]
 
@@ -107,7 +104,7 @@ class Server:
                 await self._retrying("PostgreSQL", lambda: self._migrate(database_url))
             backend = await self._retrying("PostgreSQL", lambda: self._connect(database_url))
             self._stack.push_async_callback(backend.close)
-            embedder = self._embedder()
+            embedder = make_embedder(self.settings)
             self._stack.push_async_callback(embedder.close)
             application = await build_application(
                 self.settings, backend, redis_url, embedder, self.telemetry, SystemClock(), RandomIds()
@@ -124,6 +121,14 @@ class Server:
         except BaseException:
             await self.stop()
             raise
+
+    async def _serve_api(self, application: Application, backend: PostgresBackend) -> None:
+        if self.settings.embedded_database:
+            keeper = FirstKey(self.settings.data_dir, self.settings.tenant, backend.keys)
+            self.first_key = await keeper.ensure(SystemClock().now(), RandomIds().new())
+        await self._start_grpc(application)
+        if self.settings.embedded_database:
+            FirstKey.publish(self.settings.data_dir, self.target, self.first_key, self.settings.tenant)
 
     async def stop(self) -> None:
         """Drain and leave nothing running. Idempotent."""
@@ -183,31 +188,6 @@ class Server:
                 app_role=settings.database_app_role,
             )
         )
-
-    def _embedder(self) -> Embedder:
-        settings = self.settings
-        openai = None
-        if settings.embedder is EmbedderName.OPENAI:
-            openai = OpenAISettings(
-                base_url=settings.openai_base_url,
-                api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "",
-                model=settings.openai_embedding_model,
-                dimension=settings.openai_embedding_dimension,
-            )
-        return build_embedder(
-            settings.embedder.value,
-            cache_dir=settings.data_dir / "models",
-            openai=openai,
-            threads=settings.embedder_threads,
-        )
-
-    async def _serve_api(self, application: Application, backend: PostgresBackend) -> None:
-        if self.settings.embedded_database:
-            keeper = FirstKey(self.settings.data_dir, self.settings.tenant, backend.keys)
-            self.first_key = await keeper.ensure(SystemClock().now(), RandomIds().new())
-        await self._start_grpc(application)
-        if self.settings.embedded_database:
-            FirstKey.publish(self.settings.data_dir, self.target, self.first_key, self.settings.tenant)
 
     async def _start_grpc(self, application: Application) -> None:
         settings = self.settings

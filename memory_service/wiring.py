@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from importlib.metadata import version as package_version
 
 import grpc
 
+from memory_service.adapters.embedders.factory import build_embedder
+from memory_service.adapters.embedders.openai import OpenAISettings
+from memory_service.adapters.inmemory.backend import InMemoryBackend
+from memory_service.adapters.inmemory.sessions import InMemorySessionStore
+from memory_service.adapters.inmemory.shared_cache import InMemorySharedCache
 from memory_service.adapters.postgres.backend import PostgresBackend
 from memory_service.adapters.prometheus.telemetry import PrometheusTelemetry
 from memory_service.adapters.redis.sessions import RedisSessionStore
@@ -24,18 +29,27 @@ from memory_service.adapters.wrappers.store_snapshots import StoreSnapshots
 from memory_service.adapters.wrappers.timed_embedder import TimedEmbedder
 from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.add_turns import AddTurns
+from memory_service.app.archiving import Cap, Decay
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
+from memory_service.app.experiments import Outcomes
 from memory_service.app.feed import ChangeFeed
+from memory_service.app.feedback import RecordFeedback
 from memory_service.app.forget import Forget
 from memory_service.app.get_context import DEFAULT_TOKENIZER, GetContext
 from memory_service.app.jobs import JobRunner, JobWork
 from memory_service.app.learning import Learning
+from memory_service.app.move_words import MoveWords
+from memory_service.app.policies import Policies, StartValues
+from memory_service.app.policy_changes import PolicyChanges
 from memory_service.app.preferences import Preferences
+from memory_service.app.promotion import Promotion
 from memory_service.app.reading import Reading
 from memory_service.app.recall import Recall
+from memory_service.app.rejudge import Rejudge
 from memory_service.app.resolve import Resolve
+from memory_service.app.review import Review, Reviews
 from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
 from memory_service.app.schedule import Schedule, ScheduleSettings
@@ -48,12 +62,8 @@ from memory_service.app.tokens import Tokens
 from memory_service.app.upkeep import Upkeep
 from memory_service.app.watch import Watch
 from memory_service.app.write import Write
-from memory_service.config import Settings
-from memory_service.domain.decay import DecayPolicy
+from memory_service.config import EmbedderName, Settings
 from memory_service.domain.errors import MemoryServiceError
-from memory_service.domain.parameters import Parameters
-from memory_service.domain.ranking import profiles_with
-from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
 from memory_service.jobs.runner import Periodic
@@ -67,6 +77,7 @@ from memory_service.transport.changes import ChangeCalls
 from memory_service.transport.identity import Authenticator
 from memory_service.transport.job_calls import JobCalls
 from memory_service.transport.memory_servicer import MemoryServicer, UseCases
+from memory_service.transport.policy_calls import PolicyCases
 from memory_service.transport.session_servicer import SessionCases, SessionServicer
 from memory_service.transport.sync_servicer import SyncCases, SyncServicer
 from memory_service.v1 import (
@@ -97,14 +108,16 @@ class Application:
     syncing: SyncServicer
     conversing: SessionServicer
     sessions: Sessions
-    session_store: RedisSessionStore
+    session_store: RedisSessionStore | InMemorySessionStore
     learning: Learning
     feed: ChangeFeed
-    backend: PostgresBackend
-    cache: RedisSharedCache
+    backend: PostgresBackend | InMemoryBackend
+    cache: RedisSharedCache | InMemorySharedCache
     l1: L1Snapshots
     l2: L2Snapshots
     accesses: AccessRecorder
+    outcomes: Outcomes
+    changes: Changes
     upkeep: Upkeep
     schedule: Schedule
     jobs: tuple[Periodic | Worker, ...]
@@ -138,6 +151,8 @@ class Application:
             await job.stop()
         await self.sessions.close()
         await self.accesses.flush()
+        with contextlib.suppress(MemoryServiceError):
+            await self.outcomes.flush()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.l1.flushed(), _LAST_NEWS_SECONDS_MAX)
         await self.l1.close()
@@ -146,20 +161,38 @@ class Application:
         await self.session_store.close()
 
 
+def make_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name; see `build_embedder` for the errors."""
+    openai = None
+    if settings.embedder is EmbedderName.OPENAI:
+        openai = OpenAISettings(
+            base_url=settings.openai_base_url,
+            api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "",
+            model=settings.openai_embedding_model,
+            dimension=settings.openai_embedding_dimension,
+        )
+    return build_embedder(
+        settings.embedder.value,
+        cache_dir=settings.data_dir / "models",
+        openai=openai,
+        threads=settings.embedder_threads,
+    )
+
+
 async def build_application(
     settings: Settings,
-    backend: PostgresBackend,
+    backend: PostgresBackend | InMemoryBackend,
     redis_url: str,
     embedder: Embedder,
     telemetry: PrometheusTelemetry,
     clock: Clock,
     ids: Ids,
 ) -> Application:
-    """Wire the application over connected backends."""
+    """Wire the application over connected backends; without a `redis_url`, with a cache in this process."""
     embedder = TimedEmbedder(embedder, clock, telemetry)
     model = embedder.model
     store = backend.memories
-    cache = RedisSharedCache(RedisSettings(url=redis_url), clock)
+    cache = RedisSharedCache(RedisSettings(url=redis_url), clock) if redis_url else InMemorySharedCache(clock)
     l2 = L2Snapshots(StoreSnapshots(store, model, clock, telemetry), store, cache, model, clock, telemetry)
     feed = ChangeFeed()
     l1 = L1Snapshots(
@@ -173,22 +206,27 @@ async def build_application(
         feed.announce,
     )
     l1.start()
-    parameters = replace(Parameters(), memories_max=settings.memories_per_owner_max)
     vocabulary = Vocabulary.of(unknown=settings.unknown_predicates)
+    start = StartValues(
+        vocabulary,
+        settings.parameters,
+        {tenant: vocabulary.with_policies(own) for tenant, own in settings.merge_policies.items()},
+    )
+    policies = Policies(backend.policies, start, telemetry)
+    await policies.refresh()
     changes = Changes(
         store=store,
         snapshots=l1,
-        drafting=Drafting(embedder, vocabulary, parameters, telemetry),
+        drafting=Drafting(embedder, telemetry),
         clock=clock,
         ids=ids,
         telemetry=telemetry,
-        parameters=parameters,
-        vocabulary=vocabulary,
-        tenants={tenant: vocabulary.with_policies(own) for tenant, own in settings.merge_policies.items()},
+        policies=policies,
     )
+    outcomes = Outcomes(policies, backend.policies, telemetry)
     drops = CacheDrops(l1)
     tokens = Tokens(await backend.keys.secret("tokens"))
-    accesses = AccessRecorder(store, telemetry, on_write=l1.storing_accesses)
+    accesses = AccessRecorder(store, telemetry, policies, on_write=l1.storing_accesses)
     queries = CachedQueryEmbedder(embedder, cache, telemetry)
     recall = Recall(
         snapshots=l1,
@@ -197,8 +235,7 @@ async def build_application(
         accesses=accesses,
         clock=clock,
         telemetry=telemetry,
-        aliases=Aliases(vocabulary),
-        profiles=profiles_with(DecayPolicy.of(vocabulary)),
+        policies=policies,
     )
     write = Write(changes)
     calls = ChangeCalls(
@@ -208,8 +245,10 @@ async def build_application(
         rollback_case=Rollback(changes),
         resolve_case=Resolve(changes),
         revoke_case=Revoke(changes),
+        review_case=Review(changes),
         tokens=tokens,
-        vocabulary=vocabulary,
+        policies=policies,
+        outcomes=outcomes,
     )
     syncing = SyncCases(
         changes=calls,
@@ -220,23 +259,15 @@ async def build_application(
     )
     cases = UseCases(
         changes=calls,
-        reading=Reading(store, l1, tokens),
+        reading=Reading(store, l1, tokens, clock),
         recall=recall,
+        feedback=RecordFeedback(changes, accesses),
         tokens=tokens,
-        vocabulary=vocabulary,
+        policies=policies,
+        outcomes=outcomes,
+        reviews=Reviews(store, tokens, policies),
     )
-    session_store = RedisSessionStore(
-        # Longer than the cache's: without the cache one goes on, without the session one fails.
-        RedisSettings(
-            url=redis_url, timeout_seconds=_SESSION_SECONDS_MAX, transfer_timeout_seconds=_SESSION_SECONDS_MAX
-        ),
-        clock,
-        SessionLimits(
-            idle_seconds=settings.session_idle_seconds,
-            block_seconds=settings.session_block_seconds,
-            sessions_max=settings.sessions_per_owner_max,
-        ),
-    )
+    session_store = _session_store(settings, redis_url, clock)
     sessions = Sessions(
         store=session_store,
         snapshots=l1,
@@ -262,14 +293,16 @@ async def build_application(
             clock=clock,
             telemetry=telemetry,
         ),
-        context=GetContext(session_store, recall, vocabulary, tokenizers, clock, telemetry),
-        preferences=Preferences(l1, vocabulary, clock),
+        context=GetContext(session_store, recall, policies, tokenizers, clock, telemetry),
+        preferences=Preferences(l1, policies, clock),
         tokens=tokens,
-        vocabulary=vocabulary,
+        policies=policies,
     )
     learning = Learning(backend.episodes, backend.jobs, clock, telemetry)
     authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
-    upkeep = Upkeep((), telemetry)
+    upkeep = Upkeep(
+        (MoveWords(changes), *Decay.both(changes), Promotion(changes), Rejudge(changes), Cap(changes)), telemetry
+    )
     schedule = Schedule(
         upkeep,
         backend.upkeep,
@@ -294,16 +327,28 @@ async def build_application(
         session_store=session_store,
         learning=learning,
         feed=feed,
-        admin=AdminServicer(backend.keys, authenticator, clock, ids, facts, JobCalls(schedule, backend.jobs, clock)),
+        admin=AdminServicer(
+            backend.keys,
+            authenticator,
+            clock,
+            ids,
+            facts,
+            JobCalls(schedule, backend.jobs, clock),
+            PolicyCases.of(PolicyChanges(policies, clock), store),
+        ),
         backend=backend,
         cache=cache,
         l1=l1,
         l2=l2,
         accesses=accesses,
+        changes=changes,
+        outcomes=outcomes,
         upkeep=upkeep,
         schedule=schedule,
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
+            Periodic("policy_refresh", settings.policy_refresh_seconds, policies.keep_fresh),
+            Periodic("experiment_counts", settings.access_flush_seconds, outcomes.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
             Periodic("partitions", _PARTITIONS_SECONDS, learning.prepare),
             Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
@@ -314,7 +359,7 @@ async def build_application(
 
 def _work(
     settings: Settings,
-    backend: PostgresBackend,
+    backend: PostgresBackend | InMemoryBackend,
     schedule: Schedule,
     learning: Learning,
     clock: Clock,
@@ -333,11 +378,30 @@ def _work(
     )
 
 
+def _session_store(settings: Settings, redis_url: str, clock: Clock) -> RedisSessionStore | InMemorySessionStore:
+    bounds = SessionLimits(
+        idle_seconds=settings.session_idle_seconds,
+        block_seconds=settings.session_block_seconds,
+        sessions_max=settings.sessions_per_owner_max,
+    )
+    if not redis_url:
+        return InMemorySessionStore(clock, bounds)
+    # Longer than the cache's: without the cache one goes on, without the session one fails.
+    wait = _SESSION_SECONDS_MAX
+    return RedisSessionStore(
+        RedisSettings(redis_url, timeout_seconds=wait, transfer_timeout_seconds=wait), clock, bounds
+    )
+
+
 def _set_gauges(
-    backend: PostgresBackend, accesses: AccessRecorder, drops: CacheDrops, telemetry: PrometheusTelemetry
+    backend: PostgresBackend | InMemoryBackend,
+    accesses: AccessRecorder,
+    drops: CacheDrops,
+    telemetry: PrometheusTelemetry,
 ) -> None:
-    stats = backend.pool_stats()
-    telemetry.gauge("db_pool_size", stats.size)
-    telemetry.gauge("db_pool_in_use", stats.size - stats.idle)
+    if isinstance(backend, PostgresBackend):
+        stats = backend.pool_stats()
+        telemetry.gauge("db_pool_size", stats.size)
+        telemetry.gauge("db_pool_in_use", stats.size - stats.idle)
     telemetry.gauge("queue_depth", accesses.waiting, queue="accesses")
     telemetry.gauge("queue_depth", drops.waiting, queue="cache_drops")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from memory_service.app.context_block import build_context_block
+from memory_service.app.policies import OwnerPolicies
 from memory_service.app.recall import Recall, RecalledMemory, RecallRequest, RecallResponse
 from memory_service.app.session_prompt import SessionPrompt, session_prompt
 from memory_service.app.sessions import known_id
@@ -98,7 +99,7 @@ class GetContext:
 
     store: SessionStore
     recall: Recall
-    vocabulary: Vocabulary
+    policies: OwnerPolicies
     tokenizers: Tokenizers
     clock: Clock
     telemetry: Telemetry
@@ -121,7 +122,9 @@ class GetContext:
         view, answer, missing = await self._fetched(request, budget)
         for what in missing:
             self.telemetry.count("context_degraded_total", cause=what.partition(":")[0])
-        overridden = {} if view is None or answer is None else self._overridden(view, answer)
+        overridden: dict[str, list[MemoryHead]] = {}
+        if view is not None and answer is not None:
+            overridden = self._overridden(view, answer, self.policies.of(request.recall.owner).vocabulary)
         parts = (request, budget, tokenizer, view, answer, missing, overridden)
         long = view is not None and sum(len(kept.turn.text) for kept in view.turns) > _THREAD_CHARS_MIN
         if long or tokenizer.name != DEFAULT_TOKENIZER:  # another's table may have to be read first
@@ -178,14 +181,16 @@ class GetContext:
 
     # Overriding --------------------------------------------------------------------------------------------
 
-    def _overridden(self, view: SessionView, answer: RecallResponse) -> dict[str, list[MemoryHead]]:
+    def _overridden(
+        self, view: SessionView, answer: RecallResponse, vocabulary: Vocabulary
+    ) -> dict[str, list[MemoryHead]]:
         """By constraint, the memories recalled that it holds instead of."""
         found: dict[str, list[MemoryHead]] = {}
         for path, item in view.fields.items():
             if not path.startswith(CONSTRAINTS):
                 continue
             value: Any = item.value
-            rule = _Rule.of(value, self.vocabulary)
+            rule = _Rule.of(value, vocabulary)
             held = [memory.head for memory in answer.memories if rule.replaces(memory.head)]
             if held:
                 found[path[len(CONSTRAINTS) :]] = held
@@ -220,6 +225,7 @@ class GetContext:
         if standing and budget.recalled:
             block = build_context_block(
                 [memory.head for memory in standing],
+                standings=[memory.standing for memory in standing],
                 query=request.recall.query,
                 as_of=request.recall.as_of,
                 token_budget=budget.recalled,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memory_service.app.policies import OwnerPolicies
 from memory_service.app.validation import check_list, check_name
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, Reason
@@ -15,7 +16,6 @@ from memory_service.domain.memory import MemoryHead, Status
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.filters import current_rows, matching_rows
 from memory_service.domain.vector_clock import VectorClock
-from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.clock import Clock
 from memory_service.ports.snapshots import Requirement, SnapshotSource
 
@@ -47,7 +47,7 @@ class Preferences:
     """The use case."""
 
     snapshots: SnapshotSource
-    vocabulary: Vocabulary
+    policies: OwnerPolicies
     clock: Clock
 
     async def __call__(
@@ -67,9 +67,8 @@ class Preferences:
         if not predicates:
             raise InvalidInput(Reason.FIELD_REQUIRED, "predicates must name at least one", field="predicates")
         check_list(predicates, "predicates", limits.PREDICATES_AT_ONCE_MAX)
-        names = [
-            self.vocabulary.resolve(given, f"predicates[{place}]").name for place, given in enumerate(predicates)
-        ]
+        vocabulary = self.policies.of(owner).vocabulary
+        names = [vocabulary.resolve(given, f"predicates[{place}]").name for place, given in enumerate(predicates)]
         snapshot = await self.snapshots.snapshot(owner, requirement)
         where = MemoryFilter(predicates=frozenset(names), visible_to_agent=agent)
         rows = np.flatnonzero(matching_rows(snapshot, where) & current_rows(snapshot, self.clock.now()))

@@ -11,13 +11,14 @@ from memory_service.client import types as t
 from memory_service.client.batches import BatchProgress, BatchWriter, WriteOutcome
 from memory_service.client.decisions import Decisions
 from memory_service.client.errors import InvalidArgument
+from memory_service.client.policies import PolicyCalls
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
 
 BATCH_SIZE = 100
 
 
-class Core(Decisions):
+class Core(PolicyCalls, Decisions):
     """Every call of the API as a coroutine. Arguments common to all of them:
 
     Args:
@@ -207,6 +208,8 @@ class Core(Decisions):
         token_budget: int = 0,
         read_only: bool = False,
         query_embedding: Sequence[float] = (),
+        resolve_time: bool = False,
+        time_zone: str = "",
         agent: str | None = None,
         user: str | None = None,
         timeout_seconds: float | None = None,
@@ -223,6 +226,9 @@ class Core(Decisions):
             token_budget: tokens the context block may take; unlimited when 0.
             read_only: leave no trace in use counts.
             query_embedding: the question's vector, made by the service when empty.
+            resolve_time: take a past time that the query names ("three months ago") as `as_of_valid`; the answer says
+                which it took. Nothing is taken when an as-of time is given.
+            time_zone: zone of whoever asks, for `resolve_time`; UTC when empty.
             agent: who asks (its private memories included); the client's agent when None.
         """
         owner = self._user(user)
@@ -240,6 +246,8 @@ class Core(Decisions):
             profile=encode.text(profile, "profile"),
             agent=self._agent(agent),
             read_only=read_only,
+            resolve_time=resolve_time,
+            time_zone=encode.text(time_zone, "time_zone"),
         )
         began = self._causality.begin()
         response = await self._call(rpcs.RECALL, request, timeout_seconds)
@@ -253,13 +261,23 @@ class Core(Decisions):
         self,
         memory_id: str,
         *,
+        as_of_valid: datetime | None = None,
+        as_of_recorded: datetime | None = None,
         agent: str | None = None,
         user: str | None = None,
         timeout_seconds: float | None = None,
     ) -> t.MemoryDetail:
-        """Read one memory and what it is joined to. Raises NotFound when this user has no such memory."""
+        """Read one memory and what it is joined to: as it stands, or as it was believed at `as_of_recorded`.
+
+        Its `standing` is what it is now, or in the world at `as_of_valid`. Raises NotFound when this user has no such
+        memory, had none then, or it did not hold yet.
+        """
         request = api.GetMemoryRequest(
-            user=self._user(user), memory_id=encode.text(memory_id, "memory_id"), agent=self._agent(agent)
+            user=self._user(user),
+            memory_id=encode.text(memory_id, "memory_id"),
+            agent=self._agent(agent),
+            as_of_valid=encode.timestamp(as_of_valid, "as_of_valid"),
+            as_of_recorded=encode.timestamp(as_of_recorded, "as_of_recorded"),
         )
         return decode.memory_detail(await self._call(rpcs.GET, request, timeout_seconds))
 
@@ -269,17 +287,24 @@ class Core(Decisions):
         where: t.MemoryFilter | None = None,
         page_size: int = 0,
         page_token: str = "",
+        as_of_valid: datetime | None = None,
+        as_of_recorded: datetime | None = None,
         agent: str | None = None,
         user: str | None = None,
         timeout_seconds: float | None = None,
     ) -> t.MemoryPage:
-        """Read one page of memories in order of creation; current ones unless the filter names a status."""
+        """Read one page of memories in order of creation; current ones unless the filter names a status.
+
+        With `as_of_valid` those that held in the world then, with `as_of_recorded` as they were believed then.
+        """
         request = api.ListMemoriesRequest(
             user=self._user(user),
             filter=encode.memory_filter(where),
             page_size=encode.integer(page_size, "page_size"),
             page_token=encode.text(page_token, "page_token"),
             agent=self._agent(agent),
+            as_of_valid=encode.timestamp(as_of_valid, "as_of_valid"),
+            as_of_recorded=encode.timestamp(as_of_recorded, "as_of_recorded"),
         )
         return decode.memory_page(await self._call(rpcs.LIST, request, timeout_seconds))
 
@@ -288,6 +313,8 @@ class Core(Decisions):
         *,
         where: t.MemoryFilter | None = None,
         page_size: int = 0,
+        as_of_valid: datetime | None = None,
+        as_of_recorded: datetime | None = None,
         agent: str | None = None,
         user: str | None = None,
         timeout_seconds: float | None = None,
@@ -299,6 +326,8 @@ class Core(Decisions):
                 where=where,
                 page_size=page_size,
                 page_token=token,
+                as_of_valid=as_of_valid,
+                as_of_recorded=as_of_recorded,
                 agent=agent,
                 user=user,
                 timeout_seconds=timeout_seconds,

@@ -37,17 +37,18 @@ def duration(value: Duration) -> timedelta:
 
 
 def words(wrapper: EnumTypeWrapper, prefix: str, kind: type[_Word]) -> Callable[[int], _Word]:
-    """From the numbers of an enumeration to its words, `UNKNOWN` for numbers not known here."""
+    """What reads an enum of the wire: the word of its number, `UNKNOWN` for one this client does not know."""
     names = {value: name.removeprefix(f"{prefix}_") for name, value in wrapper.items()}
-    words = {value: kind[name] for value, name in names.items() if name in kind.__members__}
+    known = {value: kind[name] for value, name in names.items() if name in kind.__members__}
     unknown = kind["UNKNOWN"]
-    return lambda number: words.get(number, unknown)
+    return lambda number: known.get(number, unknown)
 
 
-_kind = words(pb.Kind, "KIND", t.Kind)
+kind_word = words(pb.Kind, "KIND", t.Kind)
 _source = words(pb.Source, "SOURCE", t.Source)
 _tier = words(pb.Tier, "TIER", t.Tier)
 _status = words(pb.Status, "STATUS", t.Status)
+_standing = words(pb.Standing, "STANDING", t.Standing)
 _visibility = words(pb.Visibility, "VISIBILITY", t.Visibility)
 _relation = words(pb.Relation, "RELATION", t.Relation)
 _effect = words(api.Effect, "EFFECT", t.Effect)
@@ -92,7 +93,7 @@ def memory(value: pb.Memory) -> t.Memory:
         id=value.id,
         version=value.version,
         etag=value.etag,
-        kind=_kind(value.kind),
+        kind=kind_word(value.kind),
         text=value.text,
         assertion=t.Assertion(said.subject, said.predicate, json_value(said.object))
         if value.HasField("assertion")
@@ -118,10 +119,13 @@ def memory(value: pb.Memory) -> t.Memory:
         pinned=value.pinned,
         access_count=value.access_count,
         adopted_count=value.adopted_count,
+        rejected_count=value.rejected_count,
         last_access_at=time("last_access_at"),
         language=value.language,
         reason=value.reason,
         redacted=value.redacted,
+        standing=_standing(value.standing),
+        superseded_by=value.superseded_by,
     )
 
 
@@ -138,7 +142,9 @@ def _affected(value: api.Affected) -> t.Affected:
     )
 
 
-def write_result(value: api.WriteResponse | api.CorrectResponse | api.ResolveConflictResponse) -> t.WriteResult:
+def write_result(
+    value: api.WriteResponse | api.CorrectResponse | api.ResolveConflictResponse | api.DecideReviewResponse,
+) -> t.WriteResult:
     """What remembering, correcting or deciding did."""
     return _changed(value, _effect(value.effect))
 
@@ -149,7 +155,11 @@ def rollback_result(value: api.RollbackResponse) -> t.WriteResult:
 
 
 def _changed(
-    value: api.WriteResponse | api.CorrectResponse | api.RollbackResponse | api.ResolveConflictResponse,
+    value: api.WriteResponse
+    | api.CorrectResponse
+    | api.RollbackResponse
+    | api.ResolveConflictResponse
+    | api.DecideReviewResponse,
     effect: t.Effect,
 ) -> t.WriteResult:
     return t.WriteResult(
@@ -189,6 +199,11 @@ def revoke_result(value: api.RevokeWriterResponse) -> t.RevokeResult:
     )
 
 
+def feedback_result(value: api.RecordFeedbackResponse) -> t.FeedbackResult:
+    """What was recorded of recalls."""
+    return t.FeedbackResult(value.recorded, tuple(value.missing_ids), value.token, value.replayed)
+
+
 def watched(value: sync.WatchResponse) -> t.WatchEvent | t.WatchCheckpoint | None:
     """One message to a watcher; None for one of a sort that this client does not know."""
     if value.HasField("event"):
@@ -208,6 +223,8 @@ def recall_result(value: api.RecallResponse) -> t.RecallResult:
         stages=tuple(stage(one) for one in value.stages),
         degraded=value.degraded,
         candidates=value.candidates,
+        as_of_valid=timestamp(value.as_of_valid) if value.HasField("as_of_valid") else None,
+        as_of_words=value.as_of_words,
     )
 
 

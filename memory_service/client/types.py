@@ -70,6 +70,9 @@ from memory_service.client.words import (
     Source as Source,
 )
 from memory_service.client.words import (
+    Standing as Standing,
+)
+from memory_service.client.words import (
     Status as Status,
 )
 from memory_service.client.words import (
@@ -255,6 +258,21 @@ class RevokeResult:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedbackResult:
+    """What was recorded of recalled memories.
+
+    Attributes:
+        recorded: how many memories.
+        missing_ids: those named that are not there, e.g. forgotten meanwhile.
+    """
+
+    recorded: int
+    missing_ids: tuple[str, ...]
+    token: str
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreBreakdown:
     """How a score came about; see `memory_service.proto`. Scores compare within one answer only."""
 
@@ -296,7 +314,11 @@ class RecallStage:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """What memory has to say; iterating gives the memories, best first."""
+    """What memory has to say; iterating gives the memories, best first.
+
+    `as_of_valid` is the time in the world it is about (None for now), `as_of_words` the words of the query that named
+    it, when `resolve_time` found some.
+    """
 
     memories: tuple[RecalledMemory, ...]
     context_block: str
@@ -305,6 +327,8 @@ class RecallResult:
     stages: tuple[RecallStage, ...]
     degraded: bool
     candidates: int
+    as_of_valid: datetime | None = None
+    as_of_words: str = ""
 
     def __iter__(self) -> Iterator[RecalledMemory]:
         return iter(self.memories)

@@ -117,13 +117,15 @@ class TombstoneScope(StrEnum):
     MEMORY = "memory"
     CLAIM = "claim"
     SLOT = "slot"
+    WORDING = "wording"
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
     """The trace a Forget leaves (B3): salted digests, never content.
 
-    `digest` is of the memory id, the claim or the slot, by `scope`. `context` is what the forgetting writer
+    `digest` is of the memory id, the claim or the slot, by `scope`; of a wording it is the fingerprint
+    (`domain/fingerprint`). `context` is what the forgetting writer
     had seen; `dot` names the Forget itself. A memory's tombstone keeps the digests of its claims (32 bytes
     each), so that a second Forget of it stops the same claims again.
     """
@@ -215,6 +217,8 @@ class Changeset:
         forgotten: memories whose heads, fragments and links go and whose versions are redacted: text,
             assertion, topic, slot, claim, tags, reason and provenance reference are emptied, `redacted` is
             set. Reasons in their journal before this change are emptied as well: they are a caller's free text.
+        unsaid: texts that these memories were searched by because another memory said so, which is forgotten: their
+            fragments go, in every content version.
         outcomes: one for each accepted request in the commit.
         changes: one for each accepted change in the commit.
         retired: devices folded into the retired actor; `state.clock` no longer names them.
@@ -229,6 +233,7 @@ class Changeset:
     journal: Sequence[JournalEntry] = ()
     tombstones: Sequence[Tombstone] = ()
     forgotten: Sequence[MemoryId] = ()
+    unsaid: Sequence[tuple[MemoryId, str]] = ()
     outcomes: Sequence[StoredOutcome] = ()
     changes: Sequence[ChangeRecord] = ()
     retired: Mapping[DeviceId, Retirement] = field(default_factory=dict)

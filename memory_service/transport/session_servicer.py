@@ -7,6 +7,7 @@ from typing import Any
 
 from memory_service.app.add_turns import AddTurns
 from memory_service.app.get_context import DEFAULT_TOKENIZER, ContextRequest, ContextResponse, GetContext
+from memory_service.app.policies import OwnerPolicies
 from memory_service.app.preferences import Preferences
 from memory_service.app.recall import RecallRequest
 from memory_service.app.sessions import Sessions
@@ -15,7 +16,6 @@ from memory_service.app.validation import check_list
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.ids import OwnerKey
-from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.keys import Role
 from memory_service.transport.convert import filter_in, head_out, recalled_out, stage_out
 from memory_service.transport.memory_servicer import authorised, requirement_in
@@ -44,7 +44,7 @@ class SessionCases:
     context: GetContext
     preferences: Preferences
     tokens: Tokens
-    vocabulary: Vocabulary
+    policies: OwnerPolicies
 
 
 class SessionServicer(pb_grpc.SessionServiceServicer):
@@ -124,7 +124,7 @@ class SessionServicer(pb_grpc.SessionServiceServicer):
             recall=RecallRequest(
                 owner=owner,
                 query=request.query,
-                where=filter_in(request.filter, self._cases.vocabulary),
+                where=filter_in(request.filter, self._cases.policies.of(owner).vocabulary),
                 limit=request.limit or limits.RECALL_LIMIT_DEFAULT,
                 requirement=requirement_in(self._cases.tokens, owner, request.consistency),
                 profile=request.profile or "default",

@@ -25,7 +25,6 @@ from memory_service.app.sessions import Sessions
 from memory_service.domain.errors import DeadlineExceeded, Reason, Unavailable
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
 from memory_service.domain.memory import Kind
-from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.session.model import FieldChange, SessionId, SessionStatus, Turn, TurnRole, TurnTag
 from memory_service.ports.episodes import Episode, LearningTask
 from memory_service.ports.job_queue import Done, Job, Retry
@@ -79,9 +78,9 @@ class Talks:
             accesses=AccessRecorder(world.store, Silent()),
             clock=world.clock,
             telemetry=Silent(),
-            aliases=Aliases(world.vocabulary),
+            policies=world.policies,
         )
-        self.context = GetContext(self.store, self.recall, world.vocabulary, TOKENIZERS, world.clock, self.told)
+        self.context = GetContext(self.store, self.recall, world.policies, TOKENIZERS, world.clock, self.told)
 
     def replica(self) -> tuple[Sessions, AddTurns]:
         world, memos, reader = self.world, Memos(), RuleStateReader()

@@ -309,6 +309,21 @@ class FakeServer(DeviceFake, api_grpc.MemoryServiceServicer, admin_grpc.AdminSer
 
         return self._serve("Recall", request, context, work)
 
+    def RecordFeedback(self, request, context):
+        def work():
+            heads = self.store.memories[request.user]
+            there = [item for item in request.items if item.memory_id in heads]
+            for item in there:
+                if item.outcome == api.RECALL_OUTCOME_ADOPTED:
+                    heads[item.memory_id].adopted_count += 1
+                else:
+                    heads[item.memory_id].rejected_count += 1
+            missing = [item.memory_id for item in request.items if item.memory_id not in heads]
+            token = self.store.token(request.user)
+            return api.RecordFeedbackResponse(recorded=len(there), missing_ids=missing, token=token)
+
+        return self._serve("RecordFeedback", request, context, work)
+
     def Correct(self, request, context):
         def work():
             if request.WhichOneof("target") == "slot":

@@ -131,6 +131,19 @@ async def test_recall_sends_its_arguments(server: FakeServer, client: AsyncMemor
     assert result.memories[0].why == "1 words in common"
 
 
+async def test_times_travel_with_every_read(server: FakeServer, client: AsyncMemoryClient) -> None:
+    written = await client.write("tea")
+    assert written.memory is not None
+    at = int(NOON_IN_SHANGHAI.timestamp())
+    await client.get(written.memory.id, as_of_valid=NOON_IN_SHANGHAI)
+    assert [one async for one in client.list(as_of_recorded=NOON_IN_SHANGHAI)]
+    await client.recall("tea", resolve_time=True, time_zone="Asia/Shanghai")
+    (shown,), (listed,), (asked,) = server.of("GetMemory"), server.of("ListMemories"), server.of("Recall")
+    assert (shown.as_of_valid.seconds, shown.HasField("as_of_recorded")) == (at, False)
+    assert (listed.as_of_recorded.seconds, listed.HasField("as_of_valid")) == (at, False)
+    assert (asked.resolve_time, asked.time_zone) == (True, "Asia/Shanghai")
+
+
 async def test_correct_by_id_and_by_slot(server: FakeServer, client: AsyncMemoryClient) -> None:
     written = await client.write("tea")
     assert written.memory is not None

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory_service.adapters.inmemory import InMemoryKeyStore, InMemoryMemoryStore
+from memory_service.adapters.inmemory import InMemoryKeyStore, InMemoryMemoryStore, InMemoryPolicyStore
 from memory_service.ports.job_queue import JobQueue
 from memory_service.ports.keys import KeyStore
 from memory_service.ports.memory_store import MemoryStore
+from memory_service.ports.policy_store import PolicyStore
 from memory_service.ports.upkeep_plan import UpkeepPlan
 from tests.conftest import _database
 
@@ -26,6 +27,7 @@ class Backend:
     name: str
     memories: MemoryStore
     keys: KeyStore
+    policies: PolicyStore
     jobs: JobQueue
     upkeep: UpkeepPlan
 
@@ -34,7 +36,8 @@ class Backend:
 def inmemory_backend() -> Backend:
     """The backend in this process's memory."""
     memories = InMemoryMemoryStore()
-    return Backend("inmemory", memories, InMemoryKeyStore(), memories.jobs, memories.upkeep)
+    policies = InMemoryPolicyStore(memories)
+    return Backend("inmemory", memories, InMemoryKeyStore(), policies, memories.jobs, memories.upkeep)
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +48,9 @@ async def postgres_backend(stack: EmbeddedStack, database_template: str) -> Asyn
     async with _database(stack.database_url, database_template) as dsn:
         postgres = await PostgresBackend.connect(PostgresSettings(dsn=dsn))
         try:
-            yield Backend("postgres", postgres.memories, postgres.keys, postgres.jobs, postgres.upkeep)
+            yield Backend(
+                "postgres", postgres.memories, postgres.keys, postgres.policies, postgres.jobs, postgres.upkeep
+            )
         finally:
             await postgres.close()
 
@@ -67,6 +72,12 @@ def store(backend: Backend) -> MemoryStore:
 def keys(backend: Backend) -> KeyStore:
     """The key store under test."""
     return backend.keys
+
+
+@pytest.fixture
+def policies(backend: Backend) -> PolicyStore:
+    """The policy store under test."""
+    return backend.policies
 
 
 @pytest.fixture

@@ -21,9 +21,12 @@ from tests.postgres.fixtures import connected
 OWNER_TABLES = (
     "owners|devices|changes|memory_versions|memories|forgotten|fragments|links|journal|tombstones|idempotency"
     "|episodes|learning_tasks"
+    "|reuse_intervals"
 )
 OF_NO_OWNER = {
     *("owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"),
+    *("policy_add", "policy_version", "policy_history", "policies_after", "predicate_uses"),
+    *("experiment_add", "experiment_totals", "tenant_intervals"),
     *(name for name in STATEMENTS if name.startswith(("jobs_", "upkeep_"))),
     *("learning_due", "learning_backlog", "episodes_prepare"),
 }
@@ -31,6 +34,9 @@ WHOLE_OWNER = {
     **{name: {"*"} for name in ("search_heads", "search_fragments", "waiting_fragments", "as_of_versions")},
     "first_unseen": {"devices_pkey"},
     "idle_devices": {"devices_active"},
+    "intervals": {"reuse_intervals_pkey"},
+    "wordings": {"tombstones_wordings"},
+    "observed_heads": {"memories_observed"},
 }
 """Indexes of which a statement reads all that an owner has; it must find the rest by more than the owner."""
 READ_OR_CHANGED = re.compile(rf"\b(?:FROM|JOIN|UPDATE) ({OWNER_TABLES})\b(?: AS)? (\w+)")
@@ -176,5 +182,6 @@ INSERT INTO episodes
 SELECT v.owner, now(), v.memory_id, 't', 0, now(), NULL, 'user', '', '', '', v.text, '', '', '', '{{}}'
 FROM memories v;
 INSERT INTO learning_tasks SELECT v.owner, v.memory_id, now(), 1, now(), now(), false FROM memories v;
+INSERT INTO reuse_intervals SELECT v.owner, v.kind, v.text, 3, 1 FROM memories v;
 ANALYZE;
 """

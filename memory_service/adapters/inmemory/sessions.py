@@ -210,6 +210,9 @@ class InMemorySessionStore:
         if self.away:
             raise Unavailable(Reason.REDIS_UNAVAILABLE, "working memory does not answer")
 
+    async def close(self) -> None:
+        """Nothing is held open."""
+
     # Parts -------------------------------------------------------------------------------------------------
 
     def _of(self, owner: OwnerKey) -> dict[SessionId, _Kept]:

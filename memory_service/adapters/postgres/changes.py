@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 
@@ -102,6 +102,10 @@ class PostgresOwnerChange:
         """Tombstones with one of these digests."""
         return [rows.tombstone_of(tuple(r)) for r in await self._session.rows(sql.TOMBSTONES, list(digests))]
 
+    async def forgotten_wordings(self, *, limit: int) -> Sequence[Tombstone]:
+        """Tombstones of scope WORDING, newest first."""
+        return [rows.tombstone_of(tuple(r)) for r in await self._session.rows(sql.WORDINGS, limit)]
+
     async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
         """Fragments stored for one text of a memory, in order; one for each model that has a vector of it."""
         found = await self._session.rows(sql.FRAGMENTS, memory_id, content_version)
@@ -136,6 +140,17 @@ class PostgresOwnerChange:
     async def versions_at(self, revisions: Sequence[Revision]) -> Sequence[MemoryVersion]:
         """Versions made by these revisions, of memories that still have a head."""
         return [rows.version_of(tuple(r)) for r in await self._session.rows(sql.VERSIONS_AT, list(revisions))]
+
+    async def observed(
+        self, *, sessions_min: int, limit: int, except_about: Collection[str] = ()
+    ) -> Sequence[tuple[MemoryHead, int]]:
+        """Standing candidates stated in at least so many distinct sessions, oldest first."""
+        found = await self._session.rows(sql.OBSERVED_HEADS, sessions_min, limit, list(except_about))
+        return [(rows.head_of(row), row["sessions"]) for row in found]
+
+    async def contested(self, *, unchanged_since: datetime, limit: int) -> Sequence[MemoryHead]:
+        """Contested heads out of the archive that nobody changed since, in order of (recorded_at, id)."""
+        return [rows.head_of(r) for r in await self._session.rows(sql.CONTESTED_HEADS, unchanged_since, limit)]
 
     async def apply(self, changeset: Changeset) -> None:
         """Write the change into the transaction; leaving the context commits it.
@@ -186,6 +201,8 @@ class PostgresOwnerChange:
         if touched:
             columns = _columns(len(sql_writing.USAGE_WRITTEN_COLUMNS), touched)
             _expect(await self._session.value(sql_writing.WRITE_USAGE, revision, *columns), len(touched))
+        if changeset.unsaid:
+            await self._session.run(sql_writing.UNSAY, *_columns(2, changeset.unsaid))
         forgotten = list(set(changeset.forgotten))
         if forgotten:
             await forget_episodes(self._session, forgotten)
@@ -202,7 +219,7 @@ def _expect(written: int, named: int) -> None:
 
 
 def _usage_values(usage: Usage | None) -> tuple[object, ...]:
-    """The columns has_usage … last_confirmed_at."""
+    """The columns has_usage … rejected_count."""
     given = usage or _NO_USAGE
     return (
         usage is not None,
@@ -210,6 +227,7 @@ def _usage_values(usage: Usage | None) -> tuple[object, ...]:
         given.adopted_count,
         given.last_access_at,
         given.last_confirmed_at,
+        given.rejected_count,
     )
 
 
@@ -239,9 +257,10 @@ def version_records(changeset: Changeset) -> list[tuple[object, ...]]:
 
 
 def touched_records(changeset: Changeset) -> list[tuple[object, ...]]:
-    """Usage of, and new fragments for, memories that get no new version in this change."""
+    """Usage of, and fragments new or gone of, memories that get no new version in this change."""
     versioned = {version.id for version in changeset.versions}
-    named = dict.fromkeys((*changeset.usage, *(fragment.memory_id for fragment in changeset.fragments)))
+    reworded = (*(fragment.memory_id for fragment in changeset.fragments), *(i for i, _ in changeset.unsaid))
+    named = dict.fromkeys((*changeset.usage, *reworded))
     return [
         (memory_id, *_usage_values(changeset.usage.get(memory_id)))
         for memory_id in named

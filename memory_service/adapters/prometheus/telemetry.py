@@ -39,6 +39,8 @@ COUNTERS = (
     Metric("access_flush_failures_total", "Failed attempts to write use counts down, by reason.", ("reason",)),
     Metric("embed_deferred_total", "Fragments stored without a vector because the model was away."),
     Metric("embed_backfilled_total", "Fragments given their vector later."),
+    Metric("feedback_total", "Recalled memories that were of use or not, as callers said.", ("outcome",)),
+    Metric("extracted_refused_total", "Extracted assertions refused for too little confidence."),
     Metric("upkeep_changes_total", "Memories changed by the service itself, by step of upkeep.", ("step",)),
     Metric("sessions_created_total", "Sessions begun."),
     Metric("session_turns_total", "Turns given to sessions, new ones and ones sent again.", ("result",)),
@@ -59,6 +61,8 @@ COUNTERS = (
     Metric("episode_tags_total", "What was noticed about recorded turns when they arrived.", ("tag",)),
     Metric("episode_learning_failures_total", "Sessions that could not be learned from, for now."),
     Metric("episodes_reflected_total", "Episodes that were learned from."),
+    Metric("policy_refresh_failures_total", "Failed looks for changed vocabularies and parameters.", ("reason",)),
+    Metric("variant_events_total", "What happened, by side of an experiment.", ("variant", "event")),
     Metric("upkeep_owners_looked_at_total", "Owners looked at for what may be due."),
     Metric("upkeep_owners_planned_total", "Owners found new or changed, and planned anew."),
     Metric(
