@@ -184,11 +184,11 @@ def test_every_command_has_help_and_json(shell: Shell) -> None:
     assert names == {
         *("serve", "migrate", "keys", "write", "recall", "correct", "forget", "list", "show", "history"),
         *("rollback", "load", "eval", "eval-pairs", "eval-evolution", "simulate", "doctor", "demo", "version"),
-        *("feedback", "watch", "conflicts", "resolve", "revoke", "sync", "offline"),
+        *("feedback", "watch", "conflicts", "resolve", "revoke", "sync", "offline", "session"),
         *("vocabulary", "parameters", "experiments", "calibrate", "reviews", "accept", "reject"),
         *("worker", "jobs"),
     }
-    for name in names - {"keys", "serve", "worker", "migrate", "offline", "vocabulary", "parameters"}:
+    for name in names - {"keys", "serve", "worker", "migrate", "offline", "vocabulary", "parameters", "session"}:
         assert "--json" in shell(name, "--help").stdout, name
 
 

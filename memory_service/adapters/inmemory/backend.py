@@ -15,6 +15,7 @@ class InMemoryBackend:
         self.keys = InMemoryKeyStore()
         self.policies = InMemoryPolicyStore(self.memories)
         self.jobs, self.upkeep = self.memories.jobs, self.memories.upkeep
+        self.episodes = self.memories.episodes
 
     async def close(self) -> None:
         """Let go; there is nothing to close."""
