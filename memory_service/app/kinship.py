@@ -393,6 +393,12 @@ def _comparable(head: MemoryHead, draft: Draft) -> bool:
     return private == (False, False) or (all(private) and version.provenance.agent == draft.statement.agent)
 
 
+def _in_common(head: MemoryHead, draft: Draft) -> float:
+    """Weight of the words that both have."""
+    later = read(draft.text).terms
+    return round(sum(weight for term, weight in read(head.current.text).terms.items() if term in later), 3)
+
+
 def _happened(head: MemoryHead, draft: Draft, judgement: Judgement, now: datetime) -> bool:
     """Whether one of two conflicting statements tells what happened: another day's event does not undo it.
 
@@ -420,10 +426,10 @@ def _sorted(workspace: Workspace, draft: Draft, judged: Mapping[MemoryId, Judged
                 rivals[memory_id] = (head, judgement)
         elif judgement.relation is StatementRelation.REFINEMENT:
             narrowed.append(head)
-    # Who says that something changed means one thing; the surest is taken, the others stay as they are.
-    changed = sorted(pair for pair in ((j.certainty, str(i)) for i, (_, j) in rivals.items() if _updates(j)))
-    for _, other in changed[:-1]:
-        rivals = {i: pair for i, pair in rivals.items() if str(i) != other}
+    # Who says that something changed means one thing: what has most words in common with it. The others stay.
+    changed = sorted((_in_common(head, draft), j.certainty, str(i)) for i, (head, j) in rivals.items() if _updates(j))
+    others = {key for _, _, key in changed[:-1]}
+    rivals = {i: pair for i, pair in rivals.items() if str(i) not in others}
     best = max(same, key=lambda pair: (pair[0], str(pair[1].id)), default=None)
     return Kin(best[1] if best else None, (), rivals, narrowed)
 
