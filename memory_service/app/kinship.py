@@ -112,6 +112,7 @@ class Kin:
 
 
 _BY_STRUCTURE: Final = Judgement(StatementRelation.DIFFERENT, 1.0, "one slot: the vocabulary decides")
+_HINTS: Final = frozenset({"hint", "change"})
 _SAME_TALK: Final = 0.2
 _TAKEN_BACK: Final = Judgement(StatementRelation.OPPOSITE, 0.6, "taken back by its wording")
 CONTRADICTED: Final = Judgement(StatementRelation.OPPOSITE, 1.0, "contradicts what is confirmed here")
@@ -364,6 +365,9 @@ def _judged(head: MemoryHead, draft: Draft, cosine: float | None, closeness: flo
     same_slot = same_slot and draft.mapped
     earlier, later = read(version.text), read(draft.text)
     judgement = judge(earlier, later, cosine=cosine, same_slot=same_slot)
+    if judgement.relation is StatementRelation.OPPOSITE and later.signs & _HINTS:
+        # The same said again with another value, and "now": also where the one before told of a change as well.
+        judgement = replace(judgement, relation=StatementRelation.UPDATE)
     guesses = draft.source is Source.INFERRED and version.tier is Tier.CANDIDATE
     if not same_slot and not sure(judgement, earlier, later, cosine, guesses=guesses):
         judgement = Judgement(StatementRelation.DIFFERENT, judgement.certainty, f"unsure: {judgement.reason}")
@@ -426,6 +430,11 @@ def _sorted(workspace: Workspace, draft: Draft, judged: Mapping[MemoryId, Judged
                 rivals[memory_id] = (head, judgement)
         elif judgement.relation is StatementRelation.REFINEMENT:
             narrowed.append(head)
+    named = read(draft.text).names
+    known = {i: read(workspace.heads[i].current.text).names for i in judged if i in workspace.heads}
+    if any(names & named for names in known.values()):
+        # It names something that is remembered, so it is about that, and not about another of the kind.
+        rivals = {i: pair for i, pair in rivals.items() if not known[i] or known[i] & named}
     # Who says that something changed means one thing: what has most words in common with it. The others stay.
     changed = sorted((_in_common(head, draft), j.certainty, str(i)) for i, (head, j) in rivals.items() if _updates(j))
     others = {key for _, _, key in changed[:-1]}
