@@ -16,7 +16,7 @@ from datetime import datetime
 
 from memory_service.app.commands import Affected, ChangeResult, Effect
 from memory_service.app.drafts import TEMPORARY_KINDS, Draft
-from memory_service.app.kinship import CONTRADICTED, NO_KIN, Kin
+from memory_service.app.kinship import ANOTHER_VALUE, CONTRADICTED, NO_KIN, Kin
 from memory_service.app.settling import Settling, ruling_details
 from memory_service.app.workspace import Authorship, Workspace, affected, provenance
 from memory_service.domain.arbitration import Ruling, Side, Verdict, arbitrate, readjudicate
@@ -278,7 +278,8 @@ class Admission:
         if not updates and draft.source is Source.INFERRED and rival.current.tier is Tier.CANDIDATE:
             # Neither was told; a guess does not decide against a guess (E3).
             return Ruling(Verdict.CONTEST, "two guesses that contradict each other wait for evidence")
-        by_wording = judgement is not None and judgement is not CONTRADICTED and not updates
+        structural = judgement is not None and (judgement is CONTRADICTED or judgement.reason == ANOTHER_VALUE)
+        by_wording = judgement is not None and not structural and not updates
         if by_wording and rival.current.tier is not Tier.CANDIDATE:
             # By wording alone they contradict each other, and nothing says which holds now.
             return Ruling(Verdict.CONTEST, "contradicts it by its wording")

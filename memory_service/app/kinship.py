@@ -39,6 +39,7 @@ from memory_service.domain.memory import (
     Tier,
     Visibility,
 )
+from memory_service.domain.plurality import may_hold_several
 from memory_service.domain.records import Fragment
 from memory_service.domain.relations import Judgement, StatementRelation, judge, may_concern, read
 from memory_service.domain.relations.acting import sure
@@ -112,9 +113,13 @@ class Kin:
 
 
 _BY_STRUCTURE: Final = Judgement(StatementRelation.DIFFERENT, 1.0, "one slot: the vocabulary decides")
+_DIGIT_RE: Final = re.compile(r"\d")
+_TOLD: Final = frozenset({Source.EXPLICIT, Source.EXPLICIT_CORRECTION})
+_BESIDE: Final = frozenset({"more", "scope"})
 _HINTS: Final = frozenset({"hint", "change"})
 _SAME_TALK: Final = 0.2
 _TAKEN_BACK: Final = Judgement(StatementRelation.OPPOSITE, 0.6, "taken back by its wording")
+ANOTHER_VALUE: Final = "another value of one slot"
 CONTRADICTED: Final = Judgement(StatementRelation.OPPOSITE, 1.0, "contradicts what is confirmed here")
 NO_KIN: Final = Kin()
 
@@ -308,7 +313,7 @@ async def _with_opponents(workspace: Workspace, draft: Draft, kin: Kin, near: Se
     against = {h.id: (h, CONTRADICTED) for h in await opponents(workspace, confirmed)}
     evidence = read(draft.text)
     favoured: set[MemoryId] = set()
-    for head in near if draft.source in (Source.EXPLICIT, Source.EXPLICIT_CORRECTION) else ():
+    for head in near if draft.source in _TOLD else ():
         for other in await opponents(workspace, [head]):
             if other.current.tier is not Tier.CANDIDATE:
                 continue  # what was told is not decided by what sounds like it
@@ -365,13 +370,32 @@ def _judged(head: MemoryHead, draft: Draft, cosine: float | None, closeness: flo
     same_slot = same_slot and draft.mapped
     earlier, later = read(version.text), read(draft.text)
     judgement = judge(earlier, later, cosine=cosine, same_slot=same_slot)
-    if judgement.relation is StatementRelation.OPPOSITE and later.signs & _HINTS:
+    if same_slot and not later.signs & _BESIDE:
+        judgement = _other_value(head, draft, judgement)
+    if judgement.relation is StatementRelation.OPPOSITE and later.signs & _HINTS and draft.source in _TOLD:
         # The same said again with another value, and "now": also where the one before told of a change as well.
         judgement = replace(judgement, relation=StatementRelation.UPDATE)
     guesses = draft.source is Source.INFERRED and version.tier is Tier.CANDIDATE
     if not same_slot and not sure(judgement, earlier, later, cosine, guesses=guesses):
         judgement = Judgement(StatementRelation.DIFFERENT, judgement.certainty, f"unsure: {judgement.reason}")
     return Judged(version.content_version, judgement, closeness, _is_disputed(head))
+
+
+def _other_value(head: MemoryHead, draft: Draft, judgement: Judgement) -> Judgement:
+    """The judgement of another value of one slot, where the vocabulary does not know how many there may be.
+
+    Numbers, times and dates a thing has one of, whatever they are called; of others the name tells.
+    """
+    told, telling = head.current.assertion, draft.assertion
+    kept = (StatementRelation.PARAPHRASE, StatementRelation.UPDATE)
+    if told is None or telling is None or judgement.relation in kept or head.current.claim == draft.claim:
+        return judgement
+    values = (told.object, telling.object)
+    scalar = all(isinstance(value, str | int | float) for value in values)
+    counted = scalar and all(_DIGIT_RE.search(str(value)) for value in values)
+    if counted or (scalar and not may_hold_several(telling.predicate)):
+        return Judgement(StatementRelation.OPPOSITE, 0.9, ANOTHER_VALUE)
+    return judgement
 
 
 def _of_other_things(head: MemoryHead, draft: Draft) -> bool:
@@ -409,9 +433,11 @@ def _happened(head: MemoryHead, draft: Draft, judgement: Judgement, now: datetim
     Only what lies ahead can be moved or called off, and only what holds can end.
     """
     old = head.current
-    if old.kind is Kind.EVENT and (old.window.end is None or old.window.over(now)):
+    undated = old.window.end is None and old.assertion is None
+    if old.kind is Kind.EVENT and (undated or old.window.over(now)):
         return True
-    told = draft.kind is Kind.EVENT and (draft.valid_to is None or draft.valid_to <= now)
+    undated = draft.valid_to is None and not draft.structured
+    told = draft.kind is Kind.EVENT and (undated or (draft.valid_to is not None and draft.valid_to <= now))
     return told and not _updates(judgement)
 
 

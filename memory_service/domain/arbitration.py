@@ -92,9 +92,14 @@ class Side:
     observed: bool = False
 
     @property
+    def evidence(self) -> float:
+        """Confidence, times what stands behind it."""
+        return self.confidence * log2(1 + self.support)
+
+    @property
     def weight(self) -> float:
         """Confidence, times what stands behind it, times what time has left of it; 1 is one fresh certainty."""
-        return self.confidence * log2(1 + self.support) * self.strength
+        return self.evidence * self.strength
 
 
 def readjudicate(sides: Sequence[Side], parameters: Parameters) -> tuple[int, Ruling] | None:
@@ -102,7 +107,8 @@ def readjudicate(sides: Sequence[Side], parameters: Parameters) -> tuple[int, Ru
 
     One side replaces another when its weight exceeds E4's ratio times the other's stubbornness, which counts the
     other's weight in place of its confidence; a value accessed more than the protected number of times is replaced by
-    explicit correction only, and one that is still observed replaces nothing that is not. The side that replaces all
+    explicit correction only; one that is still observed replaces nothing that is not, and what is observed as well
+    only with more evidence than that has (E3). The side that replaces all
     others wins; of several, the one that was said last.
 
     Returns:
@@ -115,6 +121,8 @@ def readjudicate(sides: Sequence[Side], parameters: Parameters) -> tuple[int, Ru
             continue
         if side.observed and not all(other.observed for other in others):
             continue
+        if side.observed and side.evidence <= max(other.evidence for other in others):
+            continue  # a guess does not win over a guess by being the later one
         old = max(stubbornness(other.weight, other.access_count, parameters) for other in others)
         needed = parameters.replace_ratio * old
         if side.weight > needed:

@@ -128,7 +128,7 @@ DEFAULT_PREDICATES: tuple[Predicate, ...] = (
     Predicate("availability", Kind.FACT, _MANY, _INTERSECTION, aliases=("free_times", "空闲")),
     Predicate("schedule", Kind.FACT, _MANY, _UNION, aliases=("routine", "habit", "日程", "习惯")),
     Predicate("goal", Kind.FACT, _MANY, _UNION, tau=timedelta(days=90), aliases=("goals", "plan", "目标")),
-    Predicate("deadline", Kind.EVENT, _MANY, _UNION, tau=timedelta(days=7), aliases=("due", "due_date", "截止日期")),
+    Predicate("deadline", Kind.EVENT, _MANY, _UNION, tau=timedelta(days=90), aliases=("due", "due_date", "截止日期")),
     Predicate("tech_stack", Kind.FACT, _MANY, _UNION, aliases=("technology", "tools", "技术栈")),
     Predicate("editor", Kind.PREFERENCE, _ONE, _HIGHEST, aliases=("ide", "text_editor", "编辑器")),
     Predicate("timezone", Kind.PROFILE, _ONE, _HIGHEST, aliases=("time_zone", "时区")),
