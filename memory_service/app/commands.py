@@ -244,3 +244,12 @@ class RevokeResult:
     clock: VectorClock
     dot: Dot | None
     replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnmergeCommand:
+    """Take a merged memory apart again."""
+
+    memory_id: MemoryId
+    etag: str = ""
+    reason: str = ""

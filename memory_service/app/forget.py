@@ -18,6 +18,7 @@ from memory_service.app.commands import (
     SlotRef,
     Statement,
 )
+from memory_service.app.merging import Merging
 from memory_service.app.replay import clock_of, stored_outcome
 from memory_service.app.service import Changes, statement_payload
 from memory_service.app.targets import not_found, slot_key
@@ -202,8 +203,14 @@ class Forget:
         return [h for h in heads if workspace.digest(TombstoneScope.CLAIM, h.current.claim) in digests]
 
     async def _with_derived(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> list[MemoryHead]:
-        """`heads` and everything derived from them, however far (F8)."""
+        """`heads`, what those that are merges absorbed, and everything derived from them, however far (F8)."""
         found = {head.id: head for head in heads}
+        unseen = list(found)
+        while unseen:
+            merges = await Merging(workspace, self.changes.settling(workspace)).find(unseen)
+            absorbed = {source.id: source for merge in merges for source in merge.absorbed}
+            unseen = [i for i in absorbed if i not in found]
+            found |= {i: absorbed[i] for i in unseen}
         frontier = list(found)
         while frontier:
             derived: list[MemoryId] = []
@@ -263,6 +270,13 @@ class Forget:
             workspace.tombstone_of_digest(TombstoneScope.MEMORY, stone.digest, by, stone.claims)
             for digest_of_claim in stone.claims:
                 workspace.tombstone_of_digest(TombstoneScope.CLAIM, digest_of_claim, by)
+        settling = self.changes.settling(workspace)
+        merging = Merging(workspace, settling)
+        going = frozenset(head.id for head in heads)
+        for merge in await merging.find(going):
+            # Only what one source said goes: the merge with it, the other sources are what they were.
+            if merge.untouched:
+                await merging.restore(merge, by, reason, without=going)
         for head in heads:
             seen, unseen = await _claims(workspace, head, by)
             workspace.tombstone(TombstoneScope.MEMORY, str(head.id), by, seen + unseen)
@@ -277,7 +291,6 @@ class Forget:
                 before=head.current.status.value,
             )
             workspace.forget(head)
-        settling = self.changes.settling(workspace)
         settling.slots_of([head.current for head in heads], by)
         settling.release(await self._left_alone(workspace, heads), by)
         ids = [head.id for head in heads]

@@ -40,6 +40,8 @@ COUNTERS = (
     Metric("embed_deferred_total", "Fragments stored without a vector because the model was away."),
     Metric("embed_backfilled_total", "Fragments given their vector later."),
     Metric("upkeep_changes_total", "Memories changed by the service itself, by step of upkeep.", ("step",)),
+    Metric("merges_total", "Groups of memories that say the same, by what became of them.", ("outcome",)),
+    Metric("merge_texts_total", "Wordings a model made for merged memories, by outcome.", ("outcome",)),
     Metric("job_runs_total", "Background runs, by job and outcome.", ("job", "outcome")),
 )
 HISTOGRAMS = (

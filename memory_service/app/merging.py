@@ -1,0 +1,160 @@
+"""Stages the merge of memories that say the same, and its undoing (P11, C5, E11).
+
+The merged memory is a new one. What it was made of stays, superseded by it, with a link to it and with every
+version: undoing the merge makes each what it was before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from memory_service.app.commands import Affected, Effect
+from memory_service.app.fragmenting import fragment
+from memory_service.app.rollback import RESTORED
+from memory_service.app.settling import Settling
+from memory_service.app.workspace import Authorship, Workspace, affected
+from memory_service.domain.evidence import Evidence
+from memory_service.domain.ids import MemoryId
+from memory_service.domain.memory import STANDING_STATUSES, MemoryHead, MemoryVersion, Relation, Status
+from memory_service.domain.merging import MERGED, best_wording, merged_usage, merged_version, taken_apart
+from memory_service.domain.records import Fragment, JournalEvent
+from memory_service.domain.slots import audience, claim_of_text
+from memory_service.domain.text import analyse, language_of
+
+WHOLE = (*RESTORED, "status", "tier", "evidence", "disputed", "support", "provenance")
+"""Fields that make a memory what it was before a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A merge that stands or is itself part of another: its first version and what it absorbed, as it is now."""
+
+    head: MemoryHead
+    first: MemoryVersion
+    absorbed: Sequence[MemoryHead]
+
+    @property
+    def untouched(self) -> bool:
+        """Whether it still claims what it was made to claim, so that what it absorbed speaks for the present."""
+        standing = self.head.current.status in STANDING_STATUSES or self.head.current.reason == MERGED
+        return standing and self.head.current.claim == self.first.claim
+
+
+@dataclass(slots=True)
+class Merging:
+    """Stages merges in a workspace; the owner is locked."""
+
+    workspace: Workspace
+    settling: Settling
+
+    async def merge(self, heads: Sequence[MemoryHead], memory_id: MemoryId, text: str, by: Authorship) -> MemoryHead:
+        """Stage one memory in place of `heads`, under `memory_id`.
+
+        `text` is its wording where that is none of theirs, "" to take the best of theirs with its vectors.
+        """
+        ws = self.workspace
+        best = best_wording(heads)
+        fixed: dict[str, object] = {
+            "id": memory_id,
+            "recorded_at": by.now,
+            "dot": by.dot,
+            "context": by.context,
+            "revision": ws.state.revision,
+        }
+        pieces: list[Fragment]
+        if text:
+            who = audience(best.current.visibility, best.current.provenance.agent)
+            fixed |= {"text": text, "claim": claim_of_text(text, who), "language": language_of(text)}
+            pieces = waiting_fragments(memory_id, 1, text)
+        else:
+            stored = await ws.change.fragments(best.id, best.current.content_version)
+            pieces = [replace(piece, memory_id=memory_id, content_version=1) for piece in stored]
+        made = ws.create_version(merged_version(heads, **fixed), pieces, by)
+        ws.use(made, merged_usage(heads))
+        self.settling.note(JournalEvent.CREATED, None, made, by, MERGED, {"merged": len(heads)})
+        for head in heads:
+            old = head.current
+            after = ws.revise(
+                head, by, MERGED, dot=old.dot, context=old.context, status=Status.SUPERSEDED, evidence=Evidence()
+            )
+            ws.link(head.id, Relation.MERGED_INTO, memory_id)
+            self.settling.note(JournalEvent.SUPERSEDED, head, after, by, MERGED, {"by": str(memory_id)})
+        return ws.heads[memory_id]
+
+    async def find(self, ids: Iterable[MemoryId]) -> list[Merge]:
+        """Those of these memories that are merges of others, with what they absorbed and still stand for."""
+        ws = self.workspace
+        wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            return []
+        links = [k for k in await ws.change.linked(wanted, Relation.MERGED_INTO) if k.to_id in set(wanted)]
+        sources: dict[MemoryId, list[MemoryId]] = {}
+        for link in links:
+            sources.setdefault(link.to_id, []).append(link.from_id)
+        ws.adopt(await ws.change.heads([*sources, *(i for some in sources.values() for i in some)]))
+        found: list[Merge] = []
+        for merge_id, some in sources.items():
+            head = ws.heads.get(merge_id)
+            versions = await ws.change.versions(merge_id)
+            if head is None or not versions or versions[0].redacted:
+                continue
+            first = versions[0]
+            # What changed again after the merge has a life of its own.
+            still = [ws.heads[i] for i in some if i in ws.heads and ws.heads[i].current.revision == first.revision]
+            absorbed = [source for source in still if source.current.status is Status.SUPERSEDED]
+            if absorbed:
+                found.append(Merge(head, first, absorbed))
+        return found
+
+    async def merges_of(self, ids: Iterable[MemoryId]) -> list[Merge]:
+        """The merges that absorbed any of these memories."""
+        wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            return []
+        links = await self.workspace.change.linked(wanted, Relation.MERGED_INTO)
+        return await self.find(link.to_id for link in links if link.from_id in set(wanted))
+
+    async def restore(
+        self, merge: Merge, by: Authorship, reason: str, *, without: frozenset[MemoryId] = frozenset()
+    ) -> list[Affected]:
+        """Stage that what a merge absorbed is what it was before, but for those in `without`.
+
+        The merge itself is left to the caller.
+        """
+        ws = self.workspace
+        before: dict[MemoryId, MemoryVersion] = {}
+        for source in merge.absorbed:
+            earlier = [v for v in await ws.change.versions(source.id) if v.version < source.current.version]
+            if earlier and not earlier[-1].redacted:
+                before[source.id] = earlier[-1]
+        await ws.load([v.slot for v in before.values()], [v.claim for v in before.values()])
+        now = merge.head.current.evidence
+        shares = taken_apart(before, merge.first, None if now == merge.first.evidence or not now else now)
+        touched: list[Affected] = []
+        for source in merge.absorbed:
+            old = before.get(source.id)
+            if old is None or source.id in without or not shares[source.id] or ws.forgotten_since(old):
+                continue
+            fields = {name: getattr(old, name) for name in WHOLE}
+            share = shares[source.id]
+            fields |= {"evidence": share, "support": share.support, "confidence": share.confidence}
+            if share == old.evidence:
+                fields |= {"support": old.support, "confidence": old.confidence}
+            after = ws.revise(source, by, reason, dot=old.dot, context=old.context, **fields)
+            self.settling.note(JournalEvent.ROLLED_BACK, source, after, by, reason, {"to_version": old.version})
+            touched.append(affected(after, Effect.UPDATED, reason))
+        return touched
+
+    async def take_apart(self, merge: Merge, by: Authorship, reason: str) -> list[Affected]:
+        """Stage the undoing of a merge: what it absorbed is back, and the merge was never stated."""
+        touched = await self.restore(merge, by, reason)
+        return [self.settling.retract(self.workspace.heads[merge.head.id], by, reason), *touched]
+
+
+def waiting_fragments(memory_id: MemoryId, content_version: int, text: str) -> list[Fragment]:
+    """The pieces of a text as they are searched; their vectors are made by the backfill job."""
+    return [
+        Fragment(memory_id, content_version, ordinal, piece, tuple(analyse(piece)))
+        for ordinal, piece in enumerate(fragment(text))
+    ]
