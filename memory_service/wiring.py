@@ -33,6 +33,7 @@ from memory_service.app.rollback import Rollback
 from memory_service.app.service import Changes
 from memory_service.app.sync import Sync
 from memory_service.app.tokens import Tokens
+from memory_service.app.unmerge import Unmerge
 from memory_service.app.upkeep import Upkeep
 from memory_service.app.watch import Watch
 from memory_service.app.write import Write
@@ -170,6 +171,7 @@ async def build_application(
         rollback_case=Rollback(changes),
         resolve_case=Resolve(changes),
         revoke_case=Revoke(changes),
+        unmerge_case=Unmerge(changes),
         tokens=tokens,
         vocabulary=vocabulary,
     )

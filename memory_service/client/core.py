@@ -207,6 +207,7 @@ class Core(Decisions):
         token_budget: int = 0,
         read_only: bool = False,
         query_embedding: Sequence[float] = (),
+        deep: bool = False,
         agent: str | None = None,
         user: str | None = None,
         timeout_seconds: float | None = None,
@@ -223,6 +224,7 @@ class Core(Decisions):
             token_budget: tokens the context block may take; unlimited when 0.
             read_only: leave no trace in use counts.
             query_embedding: the question's vector, made by the service when empty.
+            deep: search the archive and cold storage too; slower, and only about the present.
             agent: who asks (its private memories included); the client's agent when None.
         """
         owner = self._user(user)
@@ -240,6 +242,7 @@ class Core(Decisions):
             profile=encode.text(profile, "profile"),
             agent=self._agent(agent),
             read_only=read_only,
+            deep=deep,
         )
         began = self._causality.begin()
         response = await self._call(rpcs.RECALL, request, timeout_seconds)

@@ -121,6 +121,7 @@ def memory(value: pb.Memory) -> t.Memory:
         language=value.language,
         reason=value.reason,
         redacted=value.redacted,
+        cold=value.cold,
     )
 
 
@@ -137,8 +138,10 @@ def _affected(value: api.Affected) -> t.Affected:
     )
 
 
-def write_result(value: api.WriteResponse | api.CorrectResponse | api.ResolveConflictResponse) -> t.WriteResult:
-    """What remembering, correcting or deciding did."""
+def write_result(
+    value: api.WriteResponse | api.CorrectResponse | api.ResolveConflictResponse | api.UnmergeResponse,
+) -> t.WriteResult:
+    """What remembering, correcting, deciding or taking apart did."""
     return _changed(value, _effect(value.effect))
 
 
@@ -148,7 +151,11 @@ def rollback_result(value: api.RollbackResponse) -> t.WriteResult:
 
 
 def _changed(
-    value: api.WriteResponse | api.CorrectResponse | api.RollbackResponse | api.ResolveConflictResponse,
+    value: api.WriteResponse
+    | api.CorrectResponse
+    | api.RollbackResponse
+    | api.ResolveConflictResponse
+    | api.UnmergeResponse,
     effect: t.Effect,
 ) -> t.WriteResult:
     return t.WriteResult(

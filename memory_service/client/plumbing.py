@@ -28,6 +28,7 @@ ChangeRequest = TypeVar(
     api.RollbackRequest,
     api.ResolveConflictRequest,
     api.RevokeWriterRequest,
+    api.UnmergeRequest,
 )
 Changed = TypeVar(
     "Changed",
@@ -37,6 +38,7 @@ Changed = TypeVar(
     api.RollbackResponse,
     api.ResolveConflictResponse,
     api.RevokeWriterResponse,
+    api.UnmergeResponse,
 )
 
 

@@ -76,6 +76,7 @@ class MemoryClient:
     rollback = _blocking(Core.rollback)
     resolve_conflict = _blocking(Core.resolve_conflict)
     revoke_writer = _blocking(Core.revoke_writer)
+    unmerge = _blocking(Core.unmerge)
     undo_revocation = _blocking(Core.undo_revocation)
     recall = _blocking(Core.recall)
     get = _blocking(Core.get)

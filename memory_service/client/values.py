@@ -122,3 +122,4 @@ class Memory:
     language: str
     reason: str
     redacted: bool
+    cold: bool = False

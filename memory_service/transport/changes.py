@@ -15,6 +15,7 @@ from memory_service.app.commands import (
     RevokeCommand,
     RevokeResult,
     RollbackCommand,
+    UnmergeCommand,
 )
 from memory_service.app.correct import Correct
 from memory_service.app.forget import Forget
@@ -23,6 +24,7 @@ from memory_service.app.resolve import Resolve
 from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
 from memory_service.app.tokens import Tokens
+from memory_service.app.unmerge import Unmerge
 from memory_service.app.validation import check_list
 from memory_service.app.write import Write
 from memory_service.domain import limits
@@ -48,7 +50,12 @@ _NATURES = {
     api.CORRECTION_NATURE_OUTDATED: Nature.OUTDATED,
 }
 AnswerT = TypeVar(
-    "AnswerT", api.WriteResponse, api.CorrectResponse, api.RollbackResponse, api.ResolveConflictResponse
+    "AnswerT",
+    api.WriteResponse,
+    api.CorrectResponse,
+    api.RollbackResponse,
+    api.ResolveConflictResponse,
+    api.UnmergeResponse,
 )
 
 
@@ -62,6 +69,7 @@ class ChangeCalls:
     rollback_case: Rollback
     resolve_case: Resolve
     revoke_case: Revoke
+    unmerge_case: Unmerge
     tokens: Tokens
     vocabulary: Vocabulary
 
@@ -121,6 +129,14 @@ class ChangeCalls:
         )
         result = await self.rollback_case(owner, command, meta_in(request, actor))
         return self.answer(api.RollbackResponse, owner, result)
+
+    async def unmerge(self, owner: OwnerKey, request: api.UnmergeRequest, actor: str) -> api.UnmergeResponse:
+        """See `Unmerge`."""
+        command = UnmergeCommand(
+            memory_id=parse_memory_id(request.memory_id, "memory_id"), etag=request.etag, reason=request.reason
+        )
+        result = await self.unmerge_case(owner, command, meta_in(request, actor))
+        return self.answer(api.UnmergeResponse, owner, result)
 
     async def resolve(
         self, owner: OwnerKey, request: api.ResolveConflictRequest, actor: str

@@ -107,6 +107,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             deadline_seconds=context.time_remaining(),
             agent=request.agent,
             reinforce=not request.read_only,
+            deep=request.deep,
         )
         return self._recalled(owner, await self._cases.recall(asked))
 
@@ -142,6 +143,10 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
     async def Rollback(self, request: api.RollbackRequest, context: Any) -> api.RollbackResponse:
         caller, owner = authorised(request, Role.WRITER)
         return await self._cases.changes.rollback(owner, request, caller.actor)
+
+    async def Unmerge(self, request: api.UnmergeRequest, context: Any) -> api.UnmergeResponse:
+        caller, owner = authorised(request, Role.WRITER)
+        return await self._cases.changes.unmerge(owner, request, caller.actor)
 
     async def ResolveConflict(self, request: api.ResolveConflictRequest, context: Any) -> api.ResolveConflictResponse:
         caller, owner = authorised(request, Role.WRITER)

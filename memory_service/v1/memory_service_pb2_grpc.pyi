@@ -59,6 +59,8 @@ class MemoryServiceStub:
     """Settles memories that contradict each other by a person's decision."""
     RevokeWriter: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RevokeWriterRequest, _memory_service_pb2.RevokeWriterResponse]
     """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
+    Unmerge: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.UnmergeRequest, _memory_service_pb2.UnmergeResponse]
+    """Takes a memory apart that the service merged from others: they are what they were before."""
     Prewarm: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.PrewarmRequest, _memory_service_pb2.PrewarmResponse]
     """Loads a user's memories into the cache, e.g. at login."""
 
@@ -93,6 +95,8 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """Settles memories that contradict each other by a person's decision."""
     RevokeWriter: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RevokeWriterRequest, _memory_service_pb2.RevokeWriterResponse]  # type: ignore[assignment]
     """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
+    Unmerge: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.UnmergeRequest, _memory_service_pb2.UnmergeResponse]  # type: ignore[assignment]
+    """Takes a memory apart that the service merged from others: they are what they were before."""
     Prewarm: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.PrewarmRequest, _memory_service_pb2.PrewarmResponse]  # type: ignore[assignment]
     """Loads a user's memories into the cache, e.g. at login."""
 
@@ -190,6 +194,14 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.RevokeWriterResponse, _abc.Awaitable[_memory_service_pb2.RevokeWriterResponse]]:
         """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
+
+    @_abc_1.abstractmethod
+    def Unmerge(
+        self,
+        request: _memory_service_pb2.UnmergeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.UnmergeResponse, _abc.Awaitable[_memory_service_pb2.UnmergeResponse]]:
+        """Takes a memory apart that the service merged from others: they are what they were before."""
 
     @_abc_1.abstractmethod
     def Prewarm(

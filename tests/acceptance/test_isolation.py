@@ -70,6 +70,7 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "RevokeWriter": lambda v: api.RevokeWriterRequest(
         user=v.user, writer=api.Writer(device="victims-phone"), since=timestamp_pb2.Timestamp(seconds=1)
     ),
+    "Unmerge": lambda v: api.UnmergeRequest(user=v.user, memory_id=v.memory_id),
     "Sync": lambda v: sync.SyncRequest(open=sync.SyncOpen(user=v.user, device="intruder")),
     "Watch": lambda v: sync.WatchRequest(user=v.user, from_start=True),
     "CreateKey": lambda v: admin.CreateKeyRequest(name="intruder", roles=[admin.ROLE_ADMIN], users=[v.user]),
@@ -77,7 +78,7 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "RevokeKey": lambda v: admin.RevokeKeyRequest(id=str(v.key.id)),
     "GetServerInfo": lambda v: admin.GetServerInfoRequest(),
 }
-WRITER = {"Write", "BatchWrite", "Correct", "Forget", "Rollback", "ResolveConflict", "RevokeWriter", "Sync"}
+WRITER = {"Write", "BatchWrite", "Correct", "Forget", "Rollback", "ResolveConflict", "RevokeWriter", "Unmerge", "Sync"}
 ADMIN = {"CreateKey", "ListKeys", "RevokeKey"}
 NAMES_USER = {name for name, method in METHODS.items() if "user" in method.input_type.fields_by_name}
 NAMES_USER.add("Sync")  # in its open message
@@ -95,6 +96,7 @@ SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "Prewarm": None,
     "ResolveConflict": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "RevokeWriter": None,
+    "Unmerge": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "Sync": None,
     "Watch": None,
     "CreateKey": None,
