@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from memory_service.app.commands import Affected, Effect
-from memory_service.app.fragmenting import fragment
+from memory_service.app.fragmenting import waiting_fragments
 from memory_service.app.rollback import RESTORED
 from memory_service.app.settling import Settling
 from memory_service.app.workspace import Authorship, Workspace, affected
@@ -20,7 +20,7 @@ from memory_service.domain.memory import STANDING_STATUSES, MemoryHead, MemoryVe
 from memory_service.domain.merging import MERGED, best_wording, merged_usage, merged_version, taken_apart
 from memory_service.domain.records import Fragment, JournalEvent
 from memory_service.domain.slots import audience, claim_of_text
-from memory_service.domain.text import analyse, language_of
+from memory_service.domain.text import language_of
 
 WHOLE = (*RESTORED, "status", "tier", "evidence", "disputed", "support", "provenance")
 """Fields that make a memory what it was before a change."""
@@ -150,11 +150,3 @@ class Merging:
         """Stage the undoing of a merge: what it absorbed is back, and the merge was never stated."""
         touched = await self.restore(merge, by, reason)
         return [self.settling.retract(self.workspace.heads[merge.head.id], by, reason), *touched]
-
-
-def waiting_fragments(memory_id: MemoryId, content_version: int, text: str) -> list[Fragment]:
-    """The pieces of a text as they are searched; their vectors are made by the backfill job."""
-    return [
-        Fragment(memory_id, content_version, ordinal, piece, tuple(analyse(piece)))
-        for ordinal, piece in enumerate(fragment(text))
-    ]

@@ -64,6 +64,7 @@ class Changes:
     async def apply(self, workspace: Workspace, *authors: Authorship) -> None:
         """Hand everything staged to the store, with devices folded away when there are too many (F7)."""
         await workspace.retire_idle(self.parameters.active_devices_max, [by.dot.device for by in authors])
+        await workspace.thaw()
         await workspace.change.apply(workspace.changeset())
 
     def committed(self, owner: OwnerKey, revision: Revision) -> None:

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect
 from memory_service.app.drafts import Draft
+from memory_service.app.fragmenting import waiting_fragments
 from memory_service.domain.evidence import RETIRED, Knowledge, Retirement
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import (
@@ -79,6 +80,7 @@ class Workspace:
     _forgotten: dict[MemoryId, None] = field(default_factory=dict)
     _outcomes: list[StoredOutcome] = field(default_factory=list)
     _changes: list[ChangeRecord] = field(default_factory=list)
+    _thawed: dict[MemoryId, None] = field(default_factory=dict)
     _retired_now: dict[DeviceId, Retirement] = field(default_factory=dict)
     retired: dict[DeviceId, Retirement] = field(default_factory=dict)
 
@@ -259,7 +261,7 @@ class Workspace:
             "reason": reason,
         }
         version = replace(old, **(fields | changes))  # type: ignore[arg-type]
-        revised = replace(head, current=version)
+        revised = replace(self._hot(head), current=version)
         self._stage(revised)
         return revised
 
@@ -273,17 +275,35 @@ class Workspace:
             "recorded_at": max(by.now, old.recorded_at),
         }
         version = replace(fresh, **(fields | fixed))  # type: ignore[arg-type]
-        revised = replace(head, current=version)
+        revised = replace(self._hot(head), current=version)
         self._stage(revised)
         self._fragments.extend(draft.fragments(head.id, version.content_version))
         return revised
 
     def use(self, head: MemoryHead, usage: Usage) -> MemoryHead:
         """Stage new counters of use."""
-        used = replace(head, usage=usage)
+        used = replace(self._hot(head), usage=usage)
         self.heads[head.id] = used
         self._usage[head.id] = usage
         return used
+
+    def _hot(self, head: MemoryHead) -> MemoryHead:
+        """A memory that is to change; from cold storage it comes back (E15)."""
+        if not head.cold:
+            return head
+        self._thawed[head.id] = None
+        return replace(head, cold=False)
+
+    async def thaw(self) -> None:
+        """Stage what is searched of the memories that come back: pieces of every text they had.
+
+        Their vectors come from the file, or are made anew: no file is read while the owner is locked.
+        """
+        for memory_id in self._thawed:
+            texts = {v.content_version: v.text for v in await self.change.versions(memory_id) if not v.redacted}
+            for content_version, text in texts.items():
+                if not self.staged_fragments(memory_id, content_version):
+                    self._fragments.extend(waiting_fragments(memory_id, content_version, text))
 
     def forget(self, head: MemoryHead) -> None:
         """Stage the end of a memory."""
@@ -401,6 +421,7 @@ class Workspace:
             outcomes=tuple(self._outcomes),
             changes=tuple(self._changes),
             retired=dict(self._retired_now),
+            thawed=tuple(self._thawed),
         )
 
     def _stage(self, head: MemoryHead) -> None:

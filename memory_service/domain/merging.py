@@ -53,6 +53,7 @@ def mergeable(head: MemoryHead, now: datetime) -> bool:
         version.status is Status.ACTIVE
         and not version.disputed
         and version.tier is not Tier.ARCHIVE
+        and not head.cold
         and version.kind not in _LEFT_ALONE
         and (version.valid_to is None or version.valid_to > now)
         and (version.expires_at is None or version.expires_at > now)

@@ -196,6 +196,8 @@ class Changeset:
         outcomes: one for each accepted request in the commit.
         changes: one for each accepted change in the commit.
         retired: devices folded into the retired actor; `state.clock` no longer names them.
+        thawed: memories that come back from cold storage, before anything else is written of them; their
+            searchable fragments are among `fragments`.
     """
 
     state: OwnerState
@@ -209,6 +211,7 @@ class Changeset:
     outcomes: Sequence[StoredOutcome] = ()
     changes: Sequence[ChangeRecord] = ()
     retired: Mapping[DeviceId, Retirement] = field(default_factory=dict)
+    thawed: Sequence[MemoryId] = ()
 
     def device_counters(self, before: OwnerState) -> dict[DeviceId, int]:
         """The counters of devices that wrote, moved in the clock or are retired; `before` is the state it follows."""
@@ -273,6 +276,20 @@ class SearchRow:
 
     head: MemoryHead
     fragments: Sequence[Fragment]
+
+
+@dataclass(frozen=True, slots=True)
+class ColdFile:
+    """A file of cold storage as the store knows it.
+
+    Attributes:
+        live: how many memories lie in it.
+        gone: memories that it holds and must not: they were forgotten, or are hot again.
+    """
+
+    name: str
+    live: int
+    gone: tuple[MemoryId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

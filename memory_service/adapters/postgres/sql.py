@@ -45,41 +45,53 @@ LOCKED_KNOWN = "SELECT 1"
 # Heads and versions ---------------------------------------------------------------------------------------
 
 _VERSION = ", ".join(f"v.{c.name}" for c in VERSION_COLUMNS)
-_HEAD = ", ".join(f"m.{name}" for name in (*(c.name for c in VERSION_COLUMNS), *USAGE_COLUMNS, "created_at"))
+_HOT_HEAD = ", ".join(f"m.{name}" for name in (*(c.name for c in VERSION_COLUMNS), *USAGE_COLUMNS, "created_at"))
+_HEAD = f"{_HOT_HEAD}, false AS cold"
+_COLD_HEAD = ", ".join((_VERSION, *(f"c.{name}" for name in USAGE_COLUMNS), "c.created_at, true AS cold"))
 _USAGE = ", ".join(f"m.{name}" for name in USAGE_COLUMNS)
 # Rows to search carry no evidence: nothing is decided by them, and a snapshot would be a fifth larger.
 _SEARCH_VERSION = _VERSION.replace("v.evidence", "'[]'")
-_SEARCH_HEAD = _HEAD.replace("m.evidence", "'[]'")
+_SEARCH_HEAD = _HOT_HEAD.replace("m.evidence", "'[]'")
 _CURRENT = "m.status IN ('active', 'contested')"
 _STANDING = "m.status IN ('active', 'contested', 'yielded')"
-_OLDEST_FIRST = "ORDER BY m.created_at, m.memory_id"
+_COLD_STANDING = _STANDING.replace("m.", "v.")
+_OLDEST_FIRST = "ORDER BY created_at, memory_id"
+_COLD = """FROM cold_memories c JOIN memory_versions v
+           ON v.owner = $1 AND v.memory_id = c.memory_id AND v.version = c.version
+    WHERE c.owner = $1 AND NOT c.gone"""
+"""Memories in cold storage: what is said of them is their newest version."""
 
-HEADS = statement("heads", f"SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND m.memory_id = ANY($2::uuid[])")
+HEADS = statement(
+    "heads",
+    f"""SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND m.memory_id = ANY($2::uuid[])
+    UNION ALL SELECT {_COLD_HEAD} {_COLD} AND c.memory_id = ANY($2)""",
+)
 
 HEADS_IN_SLOTS = statement(
     "heads_in_slots",
     f"""SELECT {_HEAD} FROM memories m
     WHERE m.owner = $1 AND {_STANDING} AND m.slot = ANY($2::text[])
       AND m.slot_hash = ANY(ARRAY(SELECT hashtextextended(s, 0) FROM unnest($2::text[]) s))
+    UNION ALL SELECT {_COLD_HEAD} {_COLD} AND {_COLD_STANDING} AND v.slot = ANY($2)
+      AND c.slot_hash = ANY(ARRAY(SELECT hashtextextended(s, 0) FROM unnest($2) s))
     {_OLDEST_FIRST}""",
 )
 
 _OF_CLAIMS = """m.claim = ANY($2::text[])
       AND m.claim_hash = ANY(ARRAY(SELECT hashtextextended(s, 0) FROM unnest($2::text[]) s))"""
+_COLD_OF_CLAIMS = _OF_CLAIMS.replace("m.claim_hash", "c.claim_hash").replace("m.claim", "v.claim")
 HEADS_OF_CLAIMS = statement(
     "heads_of_claims",
-    f"SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND {_STANDING} AND {_OF_CLAIMS} {_OLDEST_FIRST}",
+    f"""SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND {_STANDING} AND {_OF_CLAIMS}
+    UNION ALL SELECT {_COLD_HEAD} {_COLD} AND {_COLD_STANDING} AND {_COLD_OF_CLAIMS} {_OLDEST_FIRST}""",
 )
 ALL_HEADS_OF_CLAIMS = statement(
     "all_heads_of_claims",
-    f"SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND {_OF_CLAIMS} {_OLDEST_FIRST}",
+    f"""SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND {_OF_CLAIMS}
+    UNION ALL SELECT {_COLD_HEAD} {_COLD} AND {_COLD_OF_CLAIMS} {_OLDEST_FIRST}""",
 )
 
-LIST_HEADS = statement(
-    "list_heads",
-    f"""SELECT {_HEAD} FROM memories m
-    WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid)
-      AND ($5::uuid[] IS NULL OR m.memory_id = ANY($5))
+_MATCHING = """AND ($5::uuid[] IS NULL OR m.memory_id = ANY($5))
       AND ($6::text[] IS NULL OR m.kind = ANY($6))
       AND ($7::text[] IS NULL OR m.status = ANY($7))
       AND ($8::text[] IS NULL OR m.tier = ANY($8))
@@ -98,7 +110,15 @@ LIST_HEADS = statement(
       AND ($21::timestamptz IS NULL OR (m.valid_from IS NULL OR m.valid_from <= $21)
                                    AND (m.valid_to IS NULL OR m.valid_to > $21))
       AND m.importance >= $22 AND m.confidence >= $23
-      AND ($24::text IS NULL OR m.visibility <> 'private' OR m.agent = $24)
+      AND ($24::text IS NULL OR m.visibility <> 'private' OR m.agent = $24)"""
+LIST_HEADS = statement(
+    "list_heads",
+    f"""(SELECT {_HEAD} FROM memories m
+    WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid) {_MATCHING}
+    {_OLDEST_FIRST} LIMIT $4)
+    UNION ALL
+    (SELECT {_COLD_HEAD} {_COLD} AND (c.created_at, c.memory_id) > ($2, $3) {_MATCHING.replace("m.", "v.")}
+    ORDER BY c.created_at, c.memory_id LIMIT $4)
     {_OLDEST_FIRST} LIMIT $4""",
 )
 
@@ -182,7 +202,7 @@ JOURNAL_SINCE = statement(
 )
 CHANGED = statement(
     "changed",
-    f"""SELECT k.revision, k.memory_id AS changed_id, {_HEAD}
+    f"""SELECT k.revision, k.memory_id AS changed_id, h.*
     FROM (SELECT * FROM (
             (SELECT h.changed_revision AS revision, h.memory_id FROM memories h
              WHERE h.owner = $1 AND (h.changed_revision, h.memory_id) > ($2::int8, $3::uuid)
@@ -190,9 +210,14 @@ CHANGED = statement(
             UNION ALL
             (SELECT g.revision, g.memory_id FROM forgotten g
              WHERE g.owner = $1 AND (g.revision, g.memory_id) > ($2, $3)
-             ORDER BY g.revision, g.memory_id LIMIT $4)) both_kinds
+             ORDER BY g.revision, g.memory_id LIMIT $4)
+            UNION ALL
+            (SELECT d.changed_revision, d.memory_id FROM cold_memories d
+             WHERE d.owner = $1 AND NOT d.gone AND (d.changed_revision, d.memory_id) > ($2, $3)
+             ORDER BY d.changed_revision, d.memory_id LIMIT $4)) all_kinds
           ORDER BY 1, 2 LIMIT $4) k
-    LEFT JOIN memories m ON m.owner = $1 AND m.memory_id = k.memory_id
+    LEFT JOIN LATERAL (SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND m.memory_id = k.memory_id
+                       UNION ALL SELECT {_COLD_HEAD} {_COLD} AND c.memory_id = k.memory_id) h ON true
     ORDER BY 1, 2""",
 )
 """The columns of the head are null for a memory that was forgotten."""
@@ -200,7 +225,9 @@ VERSIONS_AT = statement(
     "versions_at",
     f"""SELECT {_VERSION} FROM memory_versions v
     WHERE v.owner = $1 AND v.revision = ANY($2::int8[])
-      AND EXISTS (SELECT FROM memories m WHERE m.owner = $1 AND m.memory_id = v.memory_id)
+      AND (EXISTS (SELECT FROM memories m WHERE m.owner = $1 AND m.memory_id = v.memory_id)
+           OR EXISTS (SELECT FROM cold_memories c
+                      WHERE c.owner = $1 AND c.memory_id = v.memory_id AND NOT c.gone))
     ORDER BY v.revision, v.memory_id, v.version""",
 )
 DEVICES = statement("devices", f"SELECT {_DEVICE} FROM devices d WHERE d.owner = $1 AND d.device = ANY($2::text[])")
@@ -256,6 +283,8 @@ DELTA_REMOVED = statement(
     "delta_removed",
     f"""SELECT m.memory_id FROM memories m
     WHERE m.owner = $1 AND m.changed_revision > $2 AND NOT ({_SEARCHABLE})
+    UNION ALL SELECT c.memory_id FROM cold_memories c
+    WHERE c.owner = $1 AND NOT c.gone AND c.changed_revision > $2
     UNION ALL SELECT g.memory_id FROM forgotten g WHERE g.owner = $1 AND g.revision > $2""",
 )
 AS_OF_VERSIONS = statement(
@@ -287,6 +316,32 @@ WAITING_FRAGMENTS = statement(
                AND d.content_version = f.content_version AND d.model_id = $2)
     ORDER BY m.created_at, m.memory_id, f.ordinal LIMIT $3""",
 )
+
+# The archive and cold storage ------------------------------------------------------------------------------
+
+ARCHIVED_HEADS = statement(
+    "archived_heads",
+    f"""SELECT {_SEARCH_HEAD} FROM memories m WHERE m.owner = $1 AND m.tier = 'archive' AND {_CURRENT}
+    ORDER BY m.created_at DESC LIMIT $2""",
+)
+FREEZABLE = statement(
+    "freezable",
+    f"""SELECT {_HEAD} FROM memories m
+    WHERE m.owner = $1 AND m.tier = 'archive' AND m.recorded_at < $2
+      AND coalesce(m.last_access_at, m.recorded_at) < $2
+    {_OLDEST_FIRST} LIMIT $3""",
+)
+FRAGMENTS_OF_MEMORIES = statement(
+    "fragments_of_memories",
+    f"""SELECT {_FRAGMENT} FROM fragments f WHERE f.owner = $1 AND f.memory_id = ANY($2::uuid[])
+    ORDER BY f.content_version, f.ordinal, f.model_id""",
+)
+COLD_FILES = statement(
+    "cold_files",
+    """SELECT c.file, count(*) FILTER (WHERE NOT c.gone), array_agg(c.memory_id) FILTER (WHERE c.gone)
+    FROM cold_memories c WHERE c.owner = $1 GROUP BY c.file ORDER BY c.file""",
+)
+COLD_HEADS = statement("cold_heads", f"SELECT {_COLD_HEAD} {_COLD} AND c.file = $2 AND c.memory_id = ANY($3::uuid[])")
 
 # Not of one owner -----------------------------------------------------------------------------------------
 
