@@ -28,7 +28,7 @@ WHOLE_OWNER = {
     "first_unseen": {"devices_pkey"},
     "idle_devices": {"devices_active"},
     "cold_files": {"cold_memories_pkey"},
-    **{name: {"memories_archived"} for name in ("archived_heads", "freezable")},
+    **{name: {"memories_archived"} for name in ("archived_heads", "freezable", "freeze")},
 }
 """Indexes of which a statement reads all that an owner has; it must find the rest by more than the owner."""
 READ_OR_CHANGED = re.compile(rf"\b(?:FROM|JOIN|UPDATE) ({OWNER_TABLES})\b(?: AS)? (\w+)")

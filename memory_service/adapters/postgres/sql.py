@@ -56,10 +56,11 @@ _CURRENT = "m.status IN ('active', 'contested')"
 _STANDING = "m.status IN ('active', 'contested', 'yielded')"
 _COLD_STANDING = _STANDING.replace("m.", "v.")
 _OLDEST_FIRST = "ORDER BY created_at, memory_id"
-_COLD = """FROM cold_memories c JOIN memory_versions v
-           ON v.owner = $1 AND v.memory_id = c.memory_id AND v.version = c.version
+_COLD = """FROM cold_memories c CROSS JOIN LATERAL (
+        SELECT * FROM memory_versions x
+        WHERE x.owner = $1 AND x.memory_id = c.memory_id AND x.version = c.version OFFSET 0) v
     WHERE c.owner = $1 AND NOT c.gone"""
-"""Memories in cold storage: what is said of them is their newest version."""
+"""Memories in cold storage: what is said of them is their newest version, looked up for each (OFFSET 0 keeps it so)."""
 
 HEADS = statement(
     "heads",

@@ -233,7 +233,7 @@ FREEZE = statement(
         DELETE FROM memories m USING unnest($3::uuid[], $4::int4[]) AS g(memory_id, version)
         WHERE m.owner = $1 AND m.memory_id = g.memory_id AND m.version = g.version AND m.tier = 'archive'
         RETURNING m.memory_id, m.slot_hash, m.claim_hash, {", ".join(f"m.{name}" for name in _KEPT_COLUMNS)}),
-    pieces AS (DELETE FROM fragments f WHERE f.owner = $1 AND f.memory_id IN (SELECT memory_id FROM moved)),
+    pieces AS (DELETE FROM fragments f WHERE f.owner = $1 AND f.memory_id = ANY(ARRAY(SELECT memory_id FROM moved))),
     stubs AS (INSERT INTO cold_memories (owner, file, memory_id, gone, version, slot_hash, claim_hash,
                                          {", ".join(_KEPT_COLUMNS)})
               SELECT $1, $2, g.memory_id, k.memory_id IS NULL, g.version, coalesce(k.slot_hash, 0),
