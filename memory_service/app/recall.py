@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.context_block import TokenEstimate, build_context_block, estimate_tokens
+from memory_service.app.deep import DeepSearch
 from memory_service.app.query_vector import Embedded, Pace, QueryVector
 from memory_service.app.reading import check_filter
 from memory_service.app.stages import Stage, Watch
@@ -25,7 +26,7 @@ from memory_service.app.validation import check_count, check_name, check_time, c
 from memory_service.domain import limits
 from memory_service.domain.errors import DeadlineExceeded, InvalidInput, Reason
 from memory_service.domain.ids import OwnerKey, Revision
-from memory_service.domain.memory import MemoryHead, Status
+from memory_service.domain.memory import MemoryHead, Status, Tier
 from memory_service.domain.ranking import PROFILES, Ranked, RankingProfile, ScoreBreakdown, rank
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list, names_list, neighbour_places
@@ -63,6 +64,7 @@ class RecallRequest:
         deadline_seconds: time left to answer in, None for no limit.
         agent: the agent that asks; other agents' private memories stay hidden (C14).
         reinforce: count the memories returned as used (E1). A recall of the past never counts.
+        deep: search the archive and cold storage too (P9); only about the present.
     """
 
     owner: OwnerKey
@@ -78,6 +80,7 @@ class RecallRequest:
     deadline_seconds: float | None = None
     agent: str = ""
     reinforce: bool = True
+    deep: bool = False
 
     @property
     def as_of(self) -> datetime | None:
@@ -167,6 +170,7 @@ class Recall:
     profiles: Mapping[str, RankingProfile] = field(default_factory=lambda: PROFILES)
     settings: RecallSettings = field(default_factory=RecallSettings)
     pace: Pace = field(default_factory=Pace)
+    archive: DeepSearch | None = None
 
     @property
     def _queries(self) -> QueryVector:
@@ -186,11 +190,17 @@ class Recall:
         watch = Watch(self.clock, self.telemetry, request.deadline_seconds)
         snapshot, embedded = await self._gathered(request, profile, watch)
         now = request.as_of or self.clock.now()
+        degraded = False
+        if request.deep and self.archive is not None:
+            snapshot, degraded = await self.archive.widened(
+                request.owner, request.query, embedded.vector, snapshot, watch
+            )
         search = _Search(snapshot, request, profile, self.aliases, embedded, self.embedder.model.id, now, watch)
         if len(snapshot.live) >= self.settings.thread_memories_min:
             found = await asyncio.to_thread(search.run)
         else:
             found = search.run()
+        found = replace(found, degraded=found.degraded or degraded)
         response = self._answer(snapshot, request, found, watch)
         if request.reinforce and request.as_of is None:
             self.accesses.record(request.owner, (m.head.id for m in response.memories), self.clock.now())
@@ -206,6 +216,8 @@ class Recall:
             check_filter(request.where)
         check_time(request.as_of_valid, "as_of_valid")
         check_time(request.as_of_recorded, "as_of_recorded")
+        if request.deep and request.as_of is not None:
+            raise InvalidInput(Reason.FIELD_INVALID, "deep is only about the present, not with as_of", field="deep")
         check_name(request.agent, "agent")
         profile = self.profiles.get(request.profile)
         if profile is None:
@@ -331,7 +343,8 @@ class _Search:
         where = self.request.where
         matching = matching_rows(self.snapshot, where)
         if self.request.as_of is None:
-            return matching & current_rows(self.snapshot, self.now, valid_at=where.valid_at)
+            archived = self.request.deep
+            return matching & current_rows(self.snapshot, self.now, valid_at=where.valid_at, archived=archived)
         # The store chose by what was believed then, and held then; archived memories are part of the past.
         return matching & timely_rows(self.snapshot, self.now) & unexpired_rows(self.snapshot, self.now)
 
@@ -402,6 +415,8 @@ def _reasons(head: MemoryHead, ranked: Ranked) -> Iterator[str]:
         yield "recent"
     if head.current.status is Status.CONTESTED:
         yield "contested"
+    if head.current.tier is Tier.ARCHIVE:
+        yield "from cold storage" if head.cold else "from the archive"
 
 
 __all__ = [

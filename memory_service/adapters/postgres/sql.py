@@ -60,7 +60,7 @@ _COLD = """FROM cold_memories c CROSS JOIN LATERAL (
         SELECT * FROM memory_versions x
         WHERE x.owner = $1 AND x.memory_id = c.memory_id AND x.version = c.version OFFSET 0) v
     WHERE c.owner = $1 AND NOT c.gone"""
-"""Memories in cold storage: what is said of them is their newest version, looked up for each (OFFSET 0 keeps it so)."""
+"""Memories in cold storage: what is said of them is their newest version, looked up one by one (so OFFSET 0)."""
 
 HEADS = statement(
     "heads",
