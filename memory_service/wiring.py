@@ -6,10 +6,13 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from importlib.metadata import version as package_version
 
 import grpc
 
+from memory_service.adapters.llm import Budget, LlmSettings, OpenAISummarizer
+from memory_service.adapters.parquet import FolderFiles, ParquetColdStore, RemoteFiles
 from memory_service.adapters.postgres.backend import PostgresBackend
 from memory_service.adapters.prometheus.telemetry import PrometheusTelemetry
 from memory_service.adapters.redis.settings import RedisSettings
@@ -21,7 +24,16 @@ from memory_service.adapters.wrappers.store_snapshots import StoreSnapshots
 from memory_service.adapters.wrappers.timed_embedder import TimedEmbedder
 from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.cache_drops import CacheDrops
+from memory_service.app.cold import ColdSettings, ColdStorage
+from memory_service.app.consolidation import (
+    Consolidation,
+    ConsolidationSettings,
+    Consolidator,
+    Deduplication,
+    FirstWording,
+)
 from memory_service.app.correct import Correct
+from memory_service.app.deep import DeepSearch, DeepSettings
 from memory_service.app.drafts import Drafting
 from memory_service.app.feed import ChangeFeed
 from memory_service.app.forget import Forget
@@ -39,7 +51,7 @@ from memory_service.app.watch import Watch
 from memory_service.app.write import Write
 from memory_service.config import Settings
 from memory_service.domain.decay import DecayPolicy
-from memory_service.domain.errors import MemoryServiceError
+from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.ranking import profiles_with
 from memory_service.domain.retrieval.slots import Aliases
@@ -77,6 +89,7 @@ class Application:
     l2: L2Snapshots
     accesses: AccessRecorder
     upkeep: Upkeep
+    summarizer: OpenAISummarizer | None
     jobs: tuple[Periodic, ...]
 
     def add_to(self, server: grpc.aio.Server) -> None:
@@ -107,6 +120,8 @@ class Application:
             await asyncio.wait_for(self.l1.flushed(), _LAST_NEWS_SECONDS_MAX)
         await self.l1.close()
         await self.l2.close()
+        if self.summarizer is not None:
+            await self.summarizer.close()
         await self.cache.close()
 
 
@@ -154,6 +169,8 @@ async def build_application(
     tokens = Tokens(await backend.keys.secret("tokens"))
     accesses = AccessRecorder(store, telemetry, on_write=l1.storing_accesses)
     queries = CachedQueryEmbedder(embedder, cache, telemetry)
+    cold = cold_store(settings)
+    summarizer = _summarizer(settings, clock, telemetry)
     recall = Recall(
         snapshots=l1,
         store=store,
@@ -163,6 +180,7 @@ async def build_application(
         telemetry=telemetry,
         aliases=Aliases(vocabulary),
         profiles=profiles_with(DecayPolicy.of(vocabulary)),
+        archive=DeepSearch(store, cold, DeepSettings(bytes_max=settings.cold_read_bytes_max)),
     )
     calls = ChangeCalls(
         write_case=Write(changes),
@@ -204,13 +222,58 @@ async def build_application(
         l1=l1,
         l2=l2,
         accesses=accesses,
-        upkeep=Upkeep((), telemetry),
+        upkeep=Upkeep(
+            (
+                *_merging_steps(settings, changes, summarizer),
+                ColdStorage(changes, cold, ColdSettings(hot=timedelta(days=settings.cold_after_days))),
+            ),
+            telemetry,
+        ),
+        summarizer=summarizer,
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
             Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
         ),
     )
+
+
+def cold_store(settings: Settings) -> ParquetColdStore:
+    """Cold storage where the settings say.
+
+    Raises:
+        InvalidInput: `cold_url` is not an address that is understood.
+    """
+    if settings.cold_url is None:
+        return ParquetColdStore(FolderFiles(settings.data_dir / "cold"))
+    try:
+        return ParquetColdStore(RemoteFiles.of_uri(settings.cold_url.get_secret_value()))
+    except ValueError as error:
+        raise InvalidInput(Reason.FIELD_INVALID, f"MEMORY_SERVICE_COLD_URL {error}", field="cold_url") from error
+
+
+def _summarizer(settings: Settings, clock: Clock, telemetry: PrometheusTelemetry) -> OpenAISummarizer | None:
+    """What words merged memories, where a model is named for it."""
+    if not settings.llm_base_url:
+        return None
+    key = settings.llm_api_key
+    reached = LlmSettings(
+        base_url=settings.llm_base_url,
+        model=settings.llm_model,
+        api_key=key.get_secret_value() if key else "",
+        seconds_max=settings.llm_seconds_max,
+        tries_max=settings.llm_tries_max,
+    )
+    return OpenAISummarizer(reached, Budget(clock, settings.llm_tokens_per_day_max), telemetry)
+
+
+def _merging_steps(
+    settings: Settings, changes: Changes, summarizer: OpenAISummarizer | None
+) -> tuple[Consolidation, Deduplication]:
+    """The steps that make one memory of several that say the same."""
+    wanted = ConsolidationSettings(memories_min=settings.consolidation_memories_min)
+    consolidator = Consolidator(changes, summarizer=summarizer or FirstWording(), settings=wanted)
+    return Consolidation(consolidator), Deduplication(consolidator)
 
 
 def _set_gauges(

@@ -41,6 +41,7 @@ COUNTERS = (
     Metric("embed_backfilled_total", "Fragments given their vector later."),
     Metric("upkeep_changes_total", "Memories changed by the service itself, by step of upkeep.", ("step",)),
     Metric("merges_total", "Groups of memories that say the same, by what became of them.", ("outcome",)),
+    Metric("summarizer_calls_total", "Calls to the model that words merged memories, by outcome.", ("outcome",)),
     Metric("merge_texts_total", "Wordings a model made for merged memories, by outcome.", ("outcome",)),
     Metric("cold_memories_total", "Memories that came into or left files of cold storage.", ("moved",)),
     Metric("cold_orphans_total", "Files of cold storage that nothing referred to and that were removed."),
