@@ -27,10 +27,10 @@ from memory_service.domain.merging import (
     SameClaim,
     alike,
     best_wording,
-    claim_for_all,
     faithful,
     mergeable,
     same_wording,
+    wording_key,
 )
 from memory_service.domain.records import SearchRow
 from memory_service.ports.summarizer import Summarizer
@@ -219,7 +219,7 @@ def _parts(
 
 
 def _near(pieces: Sequence[Piece], same_cosine: float) -> list[list[Piece]]:
-    """Connected parts of the graph that joins equal claims and near vectors; one memory alone is left out."""
+    """Connected parts of the graph that joins equal wordings and near vectors; one memory alone is left out."""
     parent = list(range(len(pieces)))
 
     def root(place: int) -> int:
@@ -230,7 +230,7 @@ def _near(pieces: Sequence[Piece], same_cosine: float) -> list[list[Piece]]:
 
     first_of: dict[str, int] = {}
     for place, piece in enumerate(pieces):
-        parent[root(place)] = root(first_of.setdefault(claim_for_all(piece.head.current), place))
+        parent[root(place)] = root(first_of.setdefault(wording_key(piece.head.current), place))
     with_vector = [place for place, piece in enumerate(pieces) if piece.vector is not None]
     if with_vector:
         matrix = np.stack([vector for piece in pieces if (vector := piece.vector) is not None])

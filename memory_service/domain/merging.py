@@ -19,7 +19,7 @@ from memory_service.domain import limits
 from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import Kind, MemoryHead, MemoryVersion, Status, Tier, Usage, Visibility
-from memory_service.domain.slots import claim_of_assertion, claim_of_text, slot_of_assertion
+from memory_service.domain.slots import claim_of_assertion, slot_of_assertion
 from memory_service.domain.text import normalise, polarity, same_text_key
 
 SameClaim = Callable[[MemoryHead, MemoryHead, float], bool]
@@ -61,24 +61,19 @@ def mergeable(head: MemoryHead, now: datetime) -> bool:
 
 
 def same_wording(a: MemoryHead, b: MemoryHead, cosine: float) -> bool:  # noqa: ARG001 (a `SameClaim`)
-    """The rule without a judge of meaning: equal claims, or wordings that differ in filler words alone.
+    """The rule without a judge of meaning: equal values, or wordings that differ in filler words alone.
 
     A wording with the same words in another order is not taken for the same ("from Rome to Paris").
     """
-    first, second = a.current, b.current
-    if claim_for_all(first) == claim_for_all(second):
-        return True
-    if first.assertion is not None or second.assertion is not None:
-        return False
-    return polarity(first.text) == polarity(second.text) and _bare(first.text) == _bare(second.text)
+    return wording_key(a.current) == wording_key(b.current)
 
 
-def claim_for_all(version: MemoryVersion) -> str:
-    """The claim as if everybody might see it, for comparing private with shared memories."""
+def wording_key(version: MemoryVersion) -> str:
+    """Equal for memories that say the same in the same words, whoever may see them and whatever fills the gaps."""
     assertion = version.assertion
-    if assertion is None:
-        return claim_of_text(version.text)
-    return claim_of_assertion(slot_of_assertion(assertion.subject, assertion.predicate), assertion.object)
+    if assertion is not None:
+        return claim_of_assertion(slot_of_assertion(assertion.subject, assertion.predicate), assertion.object)
+    return f"{polarity(version.text)}{_bare(version.text)}"
 
 
 def compatible(a: MemoryHead, b: MemoryHead) -> bool:
@@ -106,7 +101,7 @@ def alike(
     is compared, so that no chain of small differences joins two that differ.
     """
     cosines = _cosines(pieces)
-    claims = [claim_for_all(piece.head.current) for piece in pieces]
+    keys = [wording_key(piece.head.current) for piece in pieces]
     free = list(range(len(pieces)))
     found: list[list[MemoryHead]] = []
     while free:
@@ -114,7 +109,7 @@ def alike(
         for place in list(free):
             if len(group) == SOURCES_MAX:
                 break
-            if all(_one(pieces, claims, cosines, member, place, same, same_cosine) for member in group):
+            if all(_one(pieces, keys, cosines, member, place, same, same_cosine) for member in group):
                 group.append(place)
                 free.remove(place)
         heads = [pieces[place].head for place in group]
@@ -126,7 +121,7 @@ def alike(
 
 def _one(
     pieces: Sequence[Piece],
-    claims: Sequence[str],
+    keys: Sequence[str],
     cosines: NDArray[np.float32],
     first: int,
     second: int,
@@ -135,7 +130,7 @@ def _one(
 ) -> bool:
     a, b = pieces[first].head, pieces[second].head
     cosine = float(cosines[first, second])
-    near = claims[first] == claims[second] or cosine >= same_cosine
+    near = keys[first] == keys[second] or cosine >= same_cosine
     return near and compatible(a, b) and same(a, b, cosine)
 
 

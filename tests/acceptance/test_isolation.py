@@ -78,7 +78,17 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "RevokeKey": lambda v: admin.RevokeKeyRequest(id=str(v.key.id)),
     "GetServerInfo": lambda v: admin.GetServerInfoRequest(),
 }
-WRITER = {"Write", "BatchWrite", "Correct", "Forget", "Rollback", "ResolveConflict", "RevokeWriter", "Unmerge", "Sync"}
+WRITER = {
+    "Write",
+    "BatchWrite",
+    "Correct",
+    "Forget",
+    "Rollback",
+    "ResolveConflict",
+    "RevokeWriter",
+    "Unmerge",
+    "Sync",
+}
 ADMIN = {"CreateKey", "ListKeys", "RevokeKey"}
 NAMES_USER = {name for name, method in METHODS.items() if "user" in method.input_type.fields_by_name}
 NAMES_USER.add("Sync")  # in its open message

@@ -146,9 +146,15 @@ WRONG_REQUESTS: list[Wrong] = [
     ),
     # Ids
     *[by_id(rpc, "", "FIELD_REQUIRED") for rpc in ("GetMemory", "GetHistory", "Rollback", "Unmerge")],
-    *[by_id(rpc, f"{MARK}-not-a-uuid", "FIELD_INVALID") for rpc in ("GetMemory", "GetHistory", "Rollback", "Unmerge")],
+    *[
+        by_id(rpc, f"{MARK}-not-a-uuid", "FIELD_INVALID")
+        for rpc in ("GetMemory", "GetHistory", "Rollback", "Unmerge")
+    ],
     *[by_id(rpc, "9" * 100_000, "FIELD_INVALID") for rpc in ("GetMemory", "GetHistory", "Rollback", "Unmerge")],
-    *[by_id(rpc, NOBODYS, "MEMORY_NOT_FOUND", "NOT_FOUND") for rpc in ("GetMemory", "GetHistory", "Rollback", "Unmerge")],
+    *[
+        by_id(rpc, NOBODYS, "MEMORY_NOT_FOUND", "NOT_FOUND")
+        for rpc in ("GetMemory", "GetHistory", "Rollback", "Unmerge")
+    ],
     Wrong(
         "version 0",
         "Rollback",

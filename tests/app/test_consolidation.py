@@ -83,7 +83,7 @@ async def say_all(world: World, texts: Sequence[str], **given: object) -> list[M
     ids = []
     for text in texts:
         world.clock.advance(timedelta(hours=1))
-        result = await world.say(text, **{"topic": "tea", **given})
+        result = await world.say(text, **{"topic": "tea", **given})  # type: ignore[arg-type]
         assert result.memory is not None
         ids.append(result.memory.id)
     return list(dict.fromkeys(ids))
@@ -336,7 +336,7 @@ async def test_a_run_that_is_killed_leaves_whole_merges_and_the_next_one_goes_on
         commits.append(revision)
         raise Interrupted
 
-    world.snapshots.committed = dies  # type: ignore[method-assign,assignment]
+    world.snapshots.committed = dies  # type: ignore[method-assign]
     with pytest.raises(Interrupted):
         await consolidation(ALICE)
     world.snapshots.committed = told  # type: ignore[method-assign]

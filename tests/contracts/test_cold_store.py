@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 
 from memory_service.adapters.inmemory.cold_store import InMemoryColdStore
 from memory_service.adapters.parquet import FolderFiles, ParquetColdStore, RemoteFiles
-from memory_service.adapters.parquet import files as parquet_files
 from memory_service.domain.errors import Reason, Unavailable
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
 from memory_service.domain.memory import Assertion, MemoryHead, Tier, Usage
@@ -147,6 +147,7 @@ async def test_vectors_of_another_model_and_texts_of_the_past_are_not_searched(c
     await cold.put(owner, "f", rows)
     found = await cold.search(owner, "f", ask([], seed=7))
     assert [h.memory_id for h in found] == [present.head.id]
+    assert found[0].cosine is not None
     assert found[0].cosine < 0.99
     assert await cold.search(owner, "f", ask(["past"])) == []
     assert len(await cold.search(owner, "f", ask(["here"], seed=7))) == 3
@@ -185,7 +186,7 @@ async def test_a_write_that_is_killed_leaves_no_file(tmp_path: Path, monkeypatch
     def killed(_: int) -> None:
         raise OSError("killed")
 
-    monkeypatch.setattr(parquet_files.os, "fsync", killed)
+    monkeypatch.setattr(os, "fsync", killed)
     with pytest.raises(Unavailable):
         await cold.put(owner, "f", [row("x")])
     monkeypatch.undo()

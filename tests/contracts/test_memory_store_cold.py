@@ -10,7 +10,7 @@ from memory_service.domain.errors import InternalError
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import MemoryHead, MemoryVersion, Status, Tier, Usage
 from memory_service.domain.records import ColdFile, MemoryFilter
-from memory_service.ports.memory_store import Changeset, MemoryStore
+from memory_service.ports.memory_store import Changeset, MemoryStore, OwnerState
 from tests.contracts.builders import (
     EVERYTHING,
     MODEL,
@@ -50,17 +50,17 @@ async def head(store: MemoryStore, owner: OwnerKey, memory_id: MemoryId) -> Memo
     return found
 
 
-async def thaw(store: MemoryStore, owner: OwnerKey, *ids: MemoryId, **fields: object) -> Revision:
+async def thaw(store: MemoryStore, owner: OwnerKey, *ids: MemoryId) -> Revision:
     """Bring memories back with a new version each."""
     old = [(await head(store, owner, i)).current for i in ids]
 
-    def build(state):  # type: ignore[no-untyped-def]
+    def build(state: OwnerState) -> Changeset:
         after = next_state(state)
         versions = [
             dataclasses.replace(v, version=v.version + 1, revision=after.revision, tier=Tier.LONG_TERM) for v in old
         ]
         pieces = [fragment(v, seed=None) for v in versions]
-        return Changeset(state=after, versions=versions, fragments=pieces, thawed=ids, **fields)
+        return Changeset(state=after, versions=versions, fragments=pieces, thawed=ids)
 
     return await commit(store, owner, build)
 
