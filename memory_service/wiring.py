@@ -12,7 +12,7 @@ from importlib.metadata import version as package_version
 import grpc
 
 from memory_service.adapters.llm import Budget, LlmSettings, OpenAISummarizer
-from memory_service.adapters.parquet import FolderFiles, ParquetColdStore, RemoteFiles
+from memory_service.adapters.parquet import FolderFiles, ParquetColdStore, files_of_uri
 from memory_service.adapters.postgres.backend import PostgresBackend
 from memory_service.adapters.prometheus.telemetry import PrometheusTelemetry
 from memory_service.adapters.redis.settings import RedisSettings
@@ -247,7 +247,7 @@ def cold_store(settings: Settings) -> ParquetColdStore:
     if settings.cold_url is None:
         return ParquetColdStore(FolderFiles(settings.data_dir / "cold"))
     try:
-        return ParquetColdStore(RemoteFiles.of_uri(settings.cold_url.get_secret_value()))
+        return ParquetColdStore(files_of_uri(settings.cold_url.get_secret_value()))
     except ValueError as error:
         raise InvalidInput(Reason.FIELD_INVALID, f"MEMORY_SERVICE_COLD_URL {error}", field="cold_url") from error
 

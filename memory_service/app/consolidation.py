@@ -35,7 +35,7 @@ from memory_service.domain.merging import (
 from memory_service.domain.records import SearchRow
 from memory_service.ports.summarizer import Summarizer
 
-ACTOR = "~upkeep"
+ACTOR = "~service"
 """The actor of changes that the service makes by itself."""
 _OPERATION = "consolidate"
 _LOOKUP_MAX = 500

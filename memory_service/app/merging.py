@@ -18,10 +18,11 @@ from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import STANDING_STATUSES, MemoryHead, MemoryVersion, Relation, Status
 from memory_service.domain.merging import MERGED, best_wording, merged_usage, merged_version, taken_apart
-from memory_service.domain.records import Fragment, JournalEvent
+from memory_service.domain.records import Fragment, JournalEvent, Link
 from memory_service.domain.slots import audience, claim_of_text
 from memory_service.domain.text import language_of
 
+_LOOKUP_MAX = 500
 WHOLE = (*RESTORED, "status", "tier", "evidence", "disputed", "support", "provenance")
 """Fields that make a memory what it was before a change."""
 
@@ -86,9 +87,10 @@ class Merging:
         """Those of these memories that are merges of others, with what they absorbed and still stand for."""
         ws = self.workspace
         wanted = list(dict.fromkeys(ids))
-        if not wanted:
+        there = set(wanted)
+        links = [link for link in await self._links(wanted) if link.to_id in there]
+        if not links:
             return []
-        links = [k for k in await ws.change.linked(wanted, Relation.MERGED_INTO) if k.to_id in set(wanted)]
         sources: dict[MemoryId, list[MemoryId]] = {}
         for link in links:
             sources.setdefault(link.to_id, []).append(link.from_id)
@@ -110,10 +112,15 @@ class Merging:
     async def merges_of(self, ids: Iterable[MemoryId]) -> list[Merge]:
         """The merges that absorbed any of these memories."""
         wanted = list(dict.fromkeys(ids))
-        if not wanted:
-            return []
-        links = await self.workspace.change.linked(wanted, Relation.MERGED_INTO)
-        return await self.find(link.to_id for link in links if link.from_id in set(wanted))
+        there = set(wanted)
+        return await self.find(link.to_id for link in await self._links(wanted) if link.from_id in there)
+
+    async def _links(self, ids: Sequence[MemoryId]) -> list[Link]:
+        """Who was merged into whom among these memories and others."""
+        found: list[Link] = []
+        for start in range(0, len(ids), _LOOKUP_MAX):
+            found += await self.workspace.change.linked(ids[start : start + _LOOKUP_MAX], Relation.MERGED_INTO)
+        return found
 
     async def restore(
         self, merge: Merge, by: Authorship, reason: str, *, without: frozenset[MemoryId] = frozenset()

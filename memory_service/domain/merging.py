@@ -6,6 +6,7 @@ two memories that should have been one cost a line in an answer, one that should
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -97,8 +98,8 @@ def alike(
 ) -> list[list[MemoryHead]]:
     """Groups of memories each of which says the same as every other of its group, oldest first.
 
-    A group has at least `minimum` members, or two when one of them is a merge already (in `merges`). Every pair
-    is compared, so that no chain of small differences joins two that differ.
+    A group has at least `minimum` members, or two when one of them is a merge already (in `merges`), and one that
+    is long-term. Every pair is compared, so that no chain of small differences joins two that differ.
     """
     cosines = _cosines(pieces)
     keys = [wording_key(piece.head.current) for piece in pieces]
@@ -114,7 +115,8 @@ def alike(
                 free.remove(place)
         heads = [pieces[place].head for place in group]
         needed = 2 if any(head.id in merges for head in heads) else minimum
-        if len(heads) >= needed:
+        # What was only inferred so far is observed one by one: its conversations are counted memory by memory (E3).
+        if len(heads) >= needed and any(head.current.tier is Tier.LONG_TERM for head in heads):
             found.append(heads)
     return found
 
@@ -178,7 +180,7 @@ def merged_version(heads: Sequence[MemoryHead], **fixed: object) -> MemoryVersio
         "confidence": evidence.confidence,
         "importance": max(v.importance for v in versions),
         "tags": _tags(versions),
-        "tier": Tier.LONG_TERM if any(v.tier is Tier.LONG_TERM for v in versions) else Tier.CANDIDATE,
+        "tier": Tier.LONG_TERM,
         "valid_from": _earliest(v.valid_from for v in versions),
         "valid_to": _latest(v.valid_to for v in versions),
         "expires_at": _latest(v.expires_at for v in versions),
@@ -192,14 +194,14 @@ def merged_version(heads: Sequence[MemoryHead], **fixed: object) -> MemoryVersio
 
 
 def merged_usage(heads: Iterable[MemoryHead]) -> Usage:
-    """Their uses taken together."""
+    """Their uses taken together: counts added, the last of their times."""
     uses = [head.usage for head in heads]
-    return Usage(
-        sum(u.access_count for u in uses),
-        sum(u.adopted_count for u in uses),
-        max((u.last_access_at for u in uses if u.last_access_at), default=None),
-        max((u.last_confirmed_at for u in uses if u.last_confirmed_at), default=None),
-    )
+    fields: dict[str, object] = {}
+    for name in (field.name for field in dataclasses.fields(Usage)):
+        values = [getattr(use, name) for use in uses]
+        counts = name.endswith("_count")
+        fields[name] = sum(values) if counts else max((v for v in values if v is not None), default=None)
+    return Usage(**fields)  # type: ignore[arg-type]
 
 
 def taken_apart(

@@ -23,7 +23,7 @@ from memory_service.app.revoke import Revoke
 from memory_service.app.unmerge import Unmerge
 from memory_service.domain.errors import FailedPrecondition
 from memory_service.domain.ids import MemoryId
-from memory_service.domain.memory import MemoryHead, Relation, Source, Status, Visibility
+from memory_service.domain.memory import MemoryHead, Relation, Source, Status, Tier, Visibility
 from memory_service.domain.records import MemoryFilter
 from memory_service.ports.embedder import Embedder, EmbeddingModel, FloatMatrix
 from tests.app.harness import ALICE, World, device
@@ -383,3 +383,11 @@ async def test_a_run_is_bounded(world: World):
         await say_all(world, [f"{text} {topic}" for text in SAME], topic=topic)
     bounded = step(world, settings=ConsolidationSettings(merges_max=2))
     assert [await bounded(ALICE), await bounded(ALICE), await bounded(ALICE)] == [8, 4, 0]
+
+
+async def test_what_was_only_inferred_is_observed_first(world: World):
+    await say_all(world, SAME, source=Source.INFERRED)
+    assert await step(world)(ALICE) == 0
+    await say_all(world, ["I really also like green tea"])
+    assert await step(world)(ALICE) == 5
+    assert (await merged(world)).current.tier is Tier.LONG_TERM

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow.fs as fs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_service.adapters.inmemory.cold_store import InMemoryColdStore
-from memory_service.adapters.parquet import FolderFiles, ParquetColdStore, RemoteFiles
+from memory_service.adapters.parquet import FolderFiles, ParquetColdStore, RemoteFiles, files_of_uri
 from memory_service.domain.errors import Reason, Unavailable
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
 from memory_service.domain.memory import Assertion, MemoryHead, Tier, Usage
@@ -38,7 +39,7 @@ def cold(request: pytest.FixtureRequest, tmp_path: Path) -> ColdStore:
         return InMemoryColdStore()
     if request.param == "folder":
         return ParquetColdStore(FolderFiles(tmp_path / "cold"))
-    return ParquetColdStore(RemoteFiles.of_uri((tmp_path / "bucket").as_uri()))
+    return ParquetColdStore(RemoteFiles(fs._MockFileSystem(), "bucket/prefix"))
 
 
 def row(text: str, *, terms: Sequence[str] = ("term",), seed: int | None = 1, model_id: str = MODEL) -> SearchRow:
@@ -191,6 +192,11 @@ async def test_a_write_that_is_killed_leaves_no_file(tmp_path: Path, monkeypatch
         await cold.put(owner, "f", [row("x")])
     monkeypatch.undo()
     assert list(await cold.names(owner)) == []
+    part = below(tmp_path)[-1]
+    assert part.suffix == ".part"
+    os.utime(part, (0, 0))
+    assert list(await cold.names(owner)) == []
+    assert part not in below(tmp_path)
     await cold.put(owner, "f", [row("x")])
     assert list(await cold.names(owner)) == ["f"]
 
@@ -207,7 +213,13 @@ async def test_a_damaged_file_is_unavailable_and_names_no_path(tmp_path: Path, c
     assert str(tmp_path) not in caught.value.message
 
 
+async def test_a_folder_may_be_named_by_its_address(tmp_path: Path):
+    owner = new_owner()
+    await ParquetColdStore(files_of_uri((tmp_path / "a").as_uri())).put(owner, "f", [row("x")])
+    assert list(await ParquetColdStore(FolderFiles(tmp_path / "a")).names(owner)) == ["f"]
+
+
 def test_an_address_that_means_nothing_is_refused_without_being_told():
     with pytest.raises(ValueError, match="not the address") as caught:
-        RemoteFiles.of_uri("nonsense://secret@host")
+        files_of_uri("nonsense://secret@host")
     assert "secret" not in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +13,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 _UNFINISHED = ".part"
+_UNFINISHED_SECONDS_MAX = 3_600.0
 
 
 class Files(Protocol):
@@ -66,11 +68,19 @@ class FolderFiles:
         return (self._root / path).stat().st_size
 
     def names(self, folder: str) -> Sequence[str]:
-        """See `Files`; what a killed process left unfinished is removed on the way."""
+        """See `Files`; what a killed process left unfinished for an hour is removed on the way."""
         place = self._root / folder
         if not place.is_dir():
             return []
-        return sorted(f.name for f in place.iterdir() if f.is_file() and not f.name.endswith(_UNFINISHED))
+        found: list[str] = []
+        for file in place.iterdir():
+            if not file.name.endswith(_UNFINISHED):
+                found.append(file.name)
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - file.stat().st_mtime > _UNFINISHED_SECONDS_MAX:
+                    file.unlink()
+        return sorted(found)
 
     def remove(self, path: str) -> None:
         """See `Files`; it is gone from the folder on disk when it returns."""
@@ -88,32 +98,13 @@ class RemoteFiles:
     def __init__(self, filesystem: fs.FileSystem, base: str) -> None:
         self._files = fs.SubTreeFileSystem(base, filesystem) if base else filesystem
 
-    @classmethod
-    def of_uri(cls, uri: str) -> RemoteFiles:
-        """From a URI such as ``s3://bucket/prefix?region=eu-west-1``.
-
-        Raises:
-            ValueError: a URI that no file system understands. Says nothing of the URI, which may hold a secret.
-        """
-        try:
-            filesystem, base = fs.FileSystem.from_uri(uri)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, OSError) as error:
-            raise ValueError("is not the address of a file system that is known") from error
-        return cls(filesystem, base)
-
     def write(self, path: str, data: pa.Buffer) -> None:
-        """See `Files`. File systems with real folders get a rename, so that a half-written file is never seen."""
-        folder = path.rpartition("/")[0]
-        if isinstance(self._inner, fs.LocalFileSystem):
-            self._files.create_dir(folder, recursive=True)
-            self._put(path + _UNFINISHED, data)
-            self._files.move(path + _UNFINISHED, path)
-        else:
+        """See `Files`."""
+        try:
             self._put(path, data)
-
-    @property
-    def _inner(self) -> fs.FileSystem:
-        return self._files.base_fs if isinstance(self._files, fs.SubTreeFileSystem) else self._files
+        except FileNotFoundError:  # it has real folders
+            self._files.create_dir(path.rpartition("/")[0], recursive=True)
+            self._put(path, data)
 
     def _put(self, path: str, data: pa.Buffer) -> None:
         with self._files.open_output_stream(path) as out:
@@ -134,14 +125,25 @@ class RemoteFiles:
     def names(self, folder: str) -> Sequence[str]:
         """See `Files`."""
         found = self._files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
-        return sorted(
-            i.base_name for i in found if i.type is fs.FileType.File and not i.base_name.endswith(_UNFINISHED)
-        )
+        return sorted(item.base_name for item in found if item.type is fs.FileType.File)
 
     def remove(self, path: str) -> None:
         """See `Files`."""
         with contextlib.suppress(FileNotFoundError):
             self._files.delete_file(path)
+
+
+def files_of_uri(uri: str) -> Files:
+    """From a URI such as ``s3://bucket/prefix?region=eu-west-1`` or ``file:///a/folder``.
+
+    Raises:
+        ValueError: a URI that no file system understands. Says nothing of the URI, which may hold a secret.
+    """
+    try:
+        filesystem, base = fs.FileSystem.from_uri(uri)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise ValueError("is not the address of a file system that is known") from error
+    return FolderFiles(Path(base)) if isinstance(filesystem, fs.LocalFileSystem) else RemoteFiles(filesystem, base)
 
 
 def _sync(folder: Path) -> None:

@@ -227,6 +227,9 @@ RECORD_ACCESS = statement(
     WHERE m.owner = $1 AND m.memory_id = a.memory_id""",
 )
 _KEPT_COLUMNS = ("created_at", "changed_revision", *USAGE_COLUMNS)
+_KEPT_OR_NOTHING = ", ".join(
+    f"coalesce(k.{name}, 0)" if name.endswith(("_count", "_revision")) else f"k.{name}" for name in _KEPT_COLUMNS[1:]
+)
 FREEZE = statement(
     "freeze",
     f"""WITH moved AS (
@@ -237,9 +240,7 @@ FREEZE = statement(
     stubs AS (INSERT INTO cold_memories (owner, file, memory_id, gone, version, slot_hash, claim_hash,
                                          {", ".join(_KEPT_COLUMNS)})
               SELECT $1, $2, g.memory_id, k.memory_id IS NULL, g.version, coalesce(k.slot_hash, 0),
-                     coalesce(k.claim_hash, 0), coalesce(k.created_at, 'epoch'), coalesce(k.changed_revision, 0),
-                     coalesce(k.access_count, 0), coalesce(k.adopted_count, 0), k.last_access_at,
-                     k.last_confirmed_at
+                     coalesce(k.claim_hash, 0), coalesce(k.created_at, 'epoch'), {_KEPT_OR_NOTHING}
               FROM unnest($3::uuid[], $4::int4[]) AS g(memory_id, version)
               LEFT JOIN moved k ON k.memory_id = g.memory_id)
     SELECT memory_id FROM moved""",

@@ -20,6 +20,7 @@ CREATE TABLE cold_memories (
     adopted_count     bigint NOT NULL,
     last_access_at    timestamptz,
     last_confirmed_at timestamptz,
+    rejected_count    bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (owner, file, memory_id)
 );
 CREATE UNIQUE INDEX cold_memories_by_id ON cold_memories (owner, memory_id) WHERE NOT gone;
