@@ -190,7 +190,7 @@ class Recall:
         watch = Watch(self.clock, self.telemetry, request.deadline_seconds)
         snapshot, embedded = await self._gathered(request, profile, watch)
         now = request.as_of or self.clock.now()
-        degraded = False
+        degraded = request.deep and self.archive is None
         if request.deep and self.archive is not None:
             snapshot, degraded = await self.archive.widened(
                 request.owner, request.query, embedded.vector, snapshot, watch

@@ -169,7 +169,7 @@ def test_every_command_has_help_and_json(shell: Shell) -> None:
     names = set(group.commands)  # type: ignore[attr-defined]
     assert names == {
         *("serve", "migrate", "keys", "write", "recall", "correct", "forget", "list", "show", "history"),
-        *("rollback", "load", "eval", "doctor", "demo", "version"),
+        *("rollback", "unmerge", "load", "eval", "doctor", "demo", "version"),
         *("watch", "conflicts", "resolve", "revoke", "sync", "offline"),
     }
     for name in names - {"keys", "serve", "migrate", "offline"}:
