@@ -208,7 +208,7 @@ class Forget:
         unseen = list(found)
         while unseen:
             merges = await Merging(workspace, self.changes.settling(workspace)).find(unseen)
-            absorbed = {source.id: source for merge in merges for source in merge.absorbed}
+            absorbed = {source.id: source for merge in merges for source in merge.superseded}
             unseen = [i for i in absorbed if i not in found]
             found |= {i: absorbed[i] for i in unseen}
         frontier = list(found)

@@ -29,11 +29,17 @@ WHOLE = (*RESTORED, "status", "tier", "evidence", "disputed", "support", "proven
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A merge that stands or is itself part of another: its first version and what it absorbed, as it is now."""
+    """A merge as it was made and as it is.
+
+    Attributes:
+        absorbed: what it was made of and nothing has touched since: this may be what it was again.
+        superseded: what it was made of and speaks for itself no more, whatever happened in between.
+    """
 
     head: MemoryHead
     first: MemoryVersion
     absorbed: Sequence[MemoryHead]
+    superseded: Sequence[MemoryHead]
 
     @property
     def untouched(self) -> bool:
@@ -84,7 +90,7 @@ class Merging:
         return ws.heads[memory_id]
 
     async def find(self, ids: Iterable[MemoryId]) -> list[Merge]:
-        """Those of these memories that are merges of others, with what they absorbed and still stand for."""
+        """Those of these memories that are merges of others which do not speak for themselves."""
         ws = self.workspace
         wanted = list(dict.fromkeys(ids))
         there = set(wanted)
@@ -102,11 +108,11 @@ class Merging:
             if head is None or not versions or versions[0].redacted:
                 continue
             first = versions[0]
-            # What changed again after the merge has a life of its own.
-            still = [ws.heads[i] for i in some if i in ws.heads and ws.heads[i].current.revision == first.revision]
-            absorbed = [source for source in still if source.current.status is Status.SUPERSEDED]
-            if absorbed:
-                found.append(Merge(head, first, absorbed))
+            there_still = [ws.heads[i] for i in some if i in ws.heads]
+            superseded = [source for source in there_still if source.current.status is Status.SUPERSEDED]
+            absorbed = [source for source in superseded if source.current.revision == first.revision]
+            if superseded:
+                found.append(Merge(head, first, absorbed, superseded))
         return found
 
     async def merges_of(self, ids: Iterable[MemoryId]) -> list[Merge]:

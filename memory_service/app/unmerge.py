@@ -62,7 +62,8 @@ class Unmerge:
             settling = self.changes.settling(workspace)
             merging = Merging(workspace, settling)
             found = await merging.find([command.memory_id])
-            if not found or heads[0].current.status not in STANDING_STATUSES or not found[0].untouched:
+            standing = heads[0].current.status in STANDING_STATUSES
+            if not (found and found[0].absorbed and found[0].untouched and standing):
                 raise FailedPrecondition(
                     Reason.MEMORY_NOT_CURRENT,
                     "the memory is not one that stands for others it was merged from",

@@ -391,3 +391,16 @@ async def test_what_was_only_inferred_is_observed_first(world: World):
     await say_all(world, ["I really also like green tea"])
     assert await step(world)(ALICE) == 5
     assert (await merged(world)).current.tier is Tier.LONG_TERM
+
+
+async def test_a_revocation_that_is_taken_back_leaves_nothing_that_a_forget_misses(world: World):
+    since = world.clock.now()
+    ids = await say_all(world, SAME[:3])
+    ids += await say_all(world, SAME[3:], meta=ChangeMeta(actor="key", device="stolen"))
+    await step(world)(ALICE)
+    one = await merged(world)
+    revoked = await Revoke(world.changes)(ALICE, RevokeCommand(device="stolen", since=since), KEY)
+    await Revoke(world.changes)(ALICE, RevokeCommand(undo=revoked.revision), KEY)
+    assert (await merged(world)).id == one.id
+    result = await world.forget(ALICE, ForgetCommand(ids=(one.id,)), KEY)
+    assert set(result.ids) == {one.id, *ids}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from memory_service import server as serving
 from memory_service import wiring
@@ -24,6 +25,7 @@ from memory_service.client import (
     Status,
 )
 from memory_service.config import EmbedderName, Settings
+from memory_service.domain.errors import InvalidInput
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
 from memory_service.domain.memory import Tier
 from memory_service.domain.records import MemoryFilter
@@ -183,3 +185,14 @@ async def test_the_blocking_client_has_both(running: Running):
             return len(kim.recall("chess", deep=True))
 
     assert await asyncio.to_thread(use) == 1
+
+
+def test_an_address_of_cold_storage_that_means_nothing_stops_the_start_and_is_not_told():
+    with pytest.raises(InvalidInput) as caught:
+        wiring.cold_store(Settings(cold_url=SecretStr("nonsense://secret@host")))
+    assert (caught.value.field, "secret" in str(caught.value)) == ("cold_url", False)
+
+
+def test_a_model_without_a_name_is_refused():
+    with pytest.raises(ValueError, match="llm_model"):
+        Settings(llm_base_url="http://localhost/v1")
