@@ -25,6 +25,8 @@ from memory_service.ports.cold_store import ColdFileGone, ColdHit, ColdQuery, Co
 from memory_service.ports.memory_store import MemoryStore
 
 STAGE = "cold"
+_AT_ONCE = 2
+"""Files searched at the same time: each is in memory as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,15 @@ class _Haul:
     """What was found so far, and why it is not all."""
 
     rows: list[SearchRow] = field(default_factory=list)
+    hits: list[tuple[str, ColdHit]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     partial: bool = False
+    away: bool = False
 
     def miss(self, note: str) -> None:
         self.partial = True
-        self.notes.append(note)
+        if note not in self.notes:
+            self.notes.append(note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +84,25 @@ class DeepSearch:
             Unavailable: the memory store is away. (Cold storage that is away only makes the answer partial.)
         """
         left = watch.left()
-        if left is not None and left <= self.settings.answer_seconds:
+        if left is not None and left <= 2 * self.settings.answer_seconds:
             watch.skipped(STAGE, "no time left")
             watch.count("recall_degraded_total", cause=STAGE)
             return snapshot, True
         haul = _Haul()
+        asked = ColdQuery(analyse_query(query), vector, snapshot.model_id, self.settings.hits_max)
         with watch.stage(STAGE) as notes:
             try:
-                async with asyncio.timeout(None if left is None else left - self.settings.answer_seconds):
+                async with asyncio.timeout(None if left is None else left - 2 * self.settings.answer_seconds):
                     await self._archived(owner, snapshot, haul)
-                    asked = ColdQuery(analyse_query(query), vector, snapshot.model_id, self.settings.hits_max)
                     await self._cold(owner, asked, haul)
             except TimeoutError:
                 haul.miss("time ran out")
+            left = watch.left()
+            try:
+                async with asyncio.timeout(None if left is None else left - self.settings.answer_seconds):
+                    haul.rows += await self._true(owner, _best(haul.hits, asked.limit))
+            except TimeoutError:
+                haul.miss("time ran out before the database had answered")
             rows = [row for row in haul.rows if row.head.id not in snapshot.row_of]
             if rows:
                 delta = SearchRows(snapshot.revision, snapshot.clock, rows)
@@ -113,23 +124,42 @@ class DeepSearch:
         if not asked.terms and asked.vector is None:
             haul.notes.append("no query: cold storage is searched by one only")
             return
-        files = [file for file in await self.store.cold_files(owner) if file.live]
-        hits: list[tuple[str, ColdHit]] = []
+        files = [file.name for file in await self.store.cold_files(owner) if file.live]
+        files.reverse()
+        allowed = await self._allowed(owner, files, haul)
+        for start in range(0, len(allowed), _AT_ONCE):
+            some = allowed[start : start + _AT_ONCE]
+            await asyncio.gather(*(self._search(owner, name, asked, haul) for name in some))
+            if haul.away:
+                break
+
+    async def _allowed(self, owner: OwnerKey, files: Sequence[str], haul: _Haul) -> list[str]:
+        """As many of the files, in order, as may be read."""
+        allowed: list[str] = []
         spent = 0
-        for number, file in enumerate(reversed(files)):
+        for name in files:
             try:
-                spent += await self.cold.size(owner, file.name)
-                if spent > self.settings.bytes_max:
-                    haul.miss(f"only {number} of {len(files)} files, for their size")
-                    break
-                hits += [(file.name, hit) for hit in await self.cold.search(owner, file.name, asked)]
+                spent += await self.cold.size(owner, name)
             except ColdFileGone:
-                # Replaced since it was listed; its memories are in a newer file.
-                haul.miss("a file was replaced meanwhile")
+                haul.miss("a file was replaced meanwhile")  # its memories are in a newer one
+                continue
             except Unavailable:
                 haul.miss("cold storage does not answer")
                 break
-        haul.rows += await self._true(owner, _best(hits, asked.limit))
+            if spent > self.settings.bytes_max:
+                haul.miss(f"only {len(allowed)} of {len(files)} files, for their size")
+                break
+            allowed.append(name)
+        return allowed
+
+    async def _search(self, owner: OwnerKey, name: str, asked: ColdQuery, haul: _Haul) -> None:
+        try:
+            haul.hits += [(name, hit) for hit in await self.cold.search(owner, name, asked)]
+        except ColdFileGone:
+            haul.miss("a file was replaced meanwhile")
+        except Unavailable:
+            haul.miss("cold storage does not answer")
+            haul.away = True
 
     async def _true(self, owner: OwnerKey, hits: Sequence[tuple[str, ColdHit]]) -> list[SearchRow]:
         """What the store says of these memories now; those that are not (or no longer) in that file are left out."""

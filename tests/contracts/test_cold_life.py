@@ -403,6 +403,32 @@ async def test_a_deep_recall_without_time_answers_from_what_is_hot(life: Life):
     assert (stage.ran, stage.note) == (False, "no time left")
 
 
+async def test_what_was_found_before_time_ran_out_is_used(life: Life):
+    await life.freeze(f"I lived in {MARK}")
+    await life.freeze(f"I worked in {MARK}")
+
+    class Slow:
+        """Cold storage that answers for its newest file, and then never again."""
+
+        asked = 0
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(life.cold, name)
+
+        async def search(self, *arguments: object) -> object:
+            self.asked += 1
+            if self.asked > 1:
+                await asyncio.Event().wait()
+            return await life.cold.search(*arguments)  # type: ignore[arg-type]
+
+    request = RecallRequest(owner=life.owner, query=MARK, deep=True, deadline_seconds=5)
+    answer = await life.recall_of(Slow(), answer_seconds=1.5)(request)
+    assert texts(answer) == [f"I worked in {MARK}"]
+    assert answer.degraded
+    (note,) = [s.note for s in answer.stages if s.name == "cold"]
+    assert "time ran out" in note
+
+
 async def test_deep_is_about_the_present(life: Life):
     with pytest.raises(InvalidInput) as caught:
         await life.ask(MARK, as_of_valid=life.world.clock.now())

@@ -35,6 +35,7 @@ SCHEMA = pa.schema(
     ],
     metadata={b"format": FORMAT},
 )
+_COLUMN_PATHS = [name if name != "terms" else "terms.list.element" for name in SCHEMA.names]
 _SEARCHED = ("memory_id", "content_version", "ordinal", "present", "text", "terms", "model_id", "vector")
 _HALF = np.dtype("<f2")
 
@@ -60,7 +61,14 @@ def packed(rows: Sequence[SearchRow]) -> pa.Buffer:
             head = None
     out = pa.BufferOutputStream()
     # Statistics would repeat the least and greatest text in the clear of the footer.
-    pq.write_table(pa.table(columns, schema=SCHEMA), out, compression="zstd", write_statistics=False)
+    # Vectors do not compress, and unpacking them would be half of a search.
+    pq.write_table(
+        pa.table(columns, schema=SCHEMA),
+        out,
+        compression={name: "none" if name == "vector" else "zstd" for name in _COLUMN_PATHS},
+        use_dictionary=["model_id"],
+        write_statistics=False,
+    )
     return out.getvalue()
 
 
