@@ -41,7 +41,7 @@ class DeepSettings:
     """
 
     archived_max: int = 5_000
-    hits_max: int = 200
+    hits_max: int = 100
     bytes_max: int = 256 << 20
     answer_seconds: float = 0.05
 

@@ -93,7 +93,9 @@ def unpacked(data: pa.Buffer, ids: frozenset[MemoryId] | None) -> list[SearchRow
 def searched(data: pa.Buffer, query: ColdQuery) -> list[ColdHit]:
     """See `ColdStore.search`."""
     table = _table(data, list(_SEARCHED))
-    table = table.filter(table["present"]).combine_chunks()
+    if not pc.all(table["present"]).as_py():
+        table = table.filter(table["present"])
+    table = table.combine_chunks()
     if not len(table):
         return []
     encoded = table["memory_id"].combine_chunks().dictionary_encode()
