@@ -137,17 +137,21 @@ class ColdStorage:
             self.changes.committed(owner, (await self.changes.store.state(owner)).revision)
 
     async def _sweep(self, owner: OwnerKey) -> None:
-        """Remove files that nothing refers to and nobody can still be making."""
-        names = await self.cold.names(owner)
-        if not names:
+        """Remove files that nothing refers to and nobody can still be making; count those that are missing."""
+        before = {file.name for file in await self.changes.store.cold_files(owner)}
+        names = set(await self.cold.names(owner))
+        if not before and not names:
             return
-        known = {file.name for file in await self.changes.store.cold_files(owner)}
+        after = {file.name for file in await self.changes.store.cold_files(owner)}
         now = self.changes.clock.now()
-        for name in names:
+        for name in sorted(names - before - after):
             made = _made(name)
-            if name not in known and made is not None and now - made > _ORPHANED:
+            if made is not None and now - made > _ORPHANED:
                 await self.cold.remove(owner, name)
                 self.changes.telemetry.count("cold_orphans_total")
+        missing = (before & after) - names
+        if missing:
+            self.changes.telemetry.count("cold_files_missing_total", len(missing))
 
 
 def _made(name: str) -> datetime | None:

@@ -362,6 +362,30 @@ async def test_a_file_that_others_may_be_making_is_not_swept(life: Life):
     assert len(life.files()) == 1
 
 
+async def test_a_lost_file_is_counted_and_its_memories_are_still_read_and_come_back(life: Life):
+    lost, also = await life.freeze("I lived in Oslo", "I lived in Riga")
+    for path in life.files():
+        path.unlink()
+    counted: list[tuple[str, int]] = []
+
+    class Counting(Silent):
+        def count(self, name: str, amount: int = 1, **labels: str) -> None:
+            counted.append((name, amount))
+
+    await life.say("I lived in Oslo")
+    changes = dataclasses.replace(life.world.changes, telemetry=Counting())
+    await ColdStorage(changes, life.cold)(life.owner)
+    assert ("cold_files_missing_total", 1) in counted
+    assert not (await life.get(lost.id)).cold
+    assert (await life.get(also.id)).current.text == "I lived in Riga"
+    answer = await life.ask("Oslo Riga lived")
+    assert texts(answer) == ["I lived in Oslo"]
+    assert answer.degraded
+    await life.forget(also.id)
+    await ColdStorage(changes, life.cold)(life.owner)
+    assert list(await life.store.cold_files(life.owner)) == []
+
+
 class Away:
     """Cold storage that does not answer."""
 

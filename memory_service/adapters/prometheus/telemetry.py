@@ -45,6 +45,7 @@ COUNTERS = (
     Metric("merge_texts_total", "Wordings a model made for merged memories, by outcome.", ("outcome",)),
     Metric("cold_memories_total", "Memories that came into or left files of cold storage.", ("moved",)),
     Metric("cold_orphans_total", "Files of cold storage that nothing referred to and that were removed."),
+    Metric("cold_files_missing_total", "Files of cold storage found missing, each time upkeep looked."),
     Metric("job_runs_total", "Background runs, by job and outcome.", ("job", "outcome")),
 )
 HISTOGRAMS = (
