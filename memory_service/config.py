@@ -5,6 +5,7 @@ A `.env` file is never read: what is not in the environment has the default show
 
 from __future__ import annotations
 
+from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Self
@@ -12,7 +13,8 @@ from typing import Annotated, Self
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from memory_service.domain.memory import MergePolicy
+from memory_service.domain.memory import Kind, MergePolicy
+from memory_service.domain.parameters import Parameters
 from memory_service.domain.vocabulary import UnknownPredicates, Vocabulary
 
 _DATABASE_SCHEMES = ("postgresql://", "postgres://")
@@ -96,6 +98,62 @@ class Settings(BaseSettings):
     memories_per_owner_max: Annotated[int, Field(description="Most memories of one user.", ge=1, le=10_000_000)] = (
         200_000
     )
+    tau_hours: Annotated[
+        dict[Kind, Annotated[float, Field(gt=0, le=876_000)]],
+        Field(description='Decay constants by kind where they are to be others, as JSON: `{"preference": 1440}`.'),
+    ] = {}
+    access_gain: Annotated[float, Field(description="How much recalls slow the fading.", ge=0, le=10)] = 0.1
+    adopted_gain: Annotated[
+        float, Field(description="How much recalls that were of use slow the fading.", ge=0, le=10)
+    ] = 0.5
+    stretch_max: Annotated[float, Field(description="Most that use slows the fading.", ge=1, le=100)] = 4.0
+    rejected_factor: Annotated[
+        float, Field(description="What a recall of no use leaves of the strength.", gt=0, le=1)
+    ] = 0.7
+    archive_strength_min: Annotated[
+        float, Field(description="Memories weaker than this are archived.", gt=0, lt=1)
+    ] = 0.05
+    archive_unused_days: Annotated[
+        float, Field(description="Memories unused for longer are archived.", gt=0, le=36_500)
+    ] = 180.0
+    weak_days: Annotated[
+        float, Field(description="Memories of little confidence, never recalled, are archived.", gt=0, le=36_500)
+    ] = 90.0
+    weak_confidence: Annotated[float, Field(description="Confidence that is not little.", ge=0, le=1)] = 0.6
+    activity_half_life_days: Annotated[
+        float, Field(description="Half-life of a card's activity, and length of a period.", gt=0, le=36_500)
+    ] = 30.0
+    activity_min: Annotated[float, Field(description="Activity below which a card is idle.", gt=0, le=100)] = 20.0
+    activity_periods: Annotated[
+        int, Field(description="Idle periods after which a card is archived.", ge=0, le=1000)
+    ] = 3
+    promotion_sessions: Annotated[
+        int, Field(description="Conversations in which a guess must be seen to become long-term.", ge=1, le=1000)
+    ] = 3
+    reactivation_discount: Annotated[
+        float, Field(description="What is left of the confidence of a memory back from the archive.", gt=0, le=1)
+    ] = 0.8
+    replace_ratio: Annotated[
+        float, Field(description="By how much a new value must exceed an old one's stubbornness.", gt=0, le=100)
+    ] = 1.2
+    stubborn_accesses: Annotated[
+        int, Field(description="Accesses that make an old value as stubborn as it is certain.", ge=1, le=1000)
+    ] = 3
+    protected_accesses: Annotated[
+        int, Field(description="Accesses beyond which only a correction replaces a value.", ge=0, le=1_000_000)
+    ] = 5
+    contested_days: Annotated[
+        float, Field(description="Time after which a dispute is judged again.", gt=0, le=36_500)
+    ] = 14.0
+    contested_archive_days: Annotated[
+        float, Field(description="Time after which an undecided dispute is archived.", gt=0, le=36_500)
+    ] = 90.0
+    cards_max: Annotated[
+        int, Field(description="Most preferences, profile, constraints and procedures of one user; 0: any.", ge=0)
+    ] = 300
+    extracted_confidence_min: Annotated[
+        float, Field(description="Extracted assertions given less confidence are refused; 0: none is.", ge=0, le=1)
+    ] = 0.0
     consolidation_memories_min: Annotated[
         int, Field(description="Memories of a slot or topic that say the same and are merged into one.", ge=2, le=200)
     ] = 3
@@ -132,6 +190,12 @@ class Settings(BaseSettings):
     key_cache_seconds: Annotated[
         float, Field(description="How long a revoked key may still work on other replicas.", ge=0, le=60)
     ] = 2.0
+    policy_refresh_seconds: Annotated[
+        float,
+        Field(
+            description="How soon a tenant's change of vocabulary or parameters is in force everywhere.", gt=0, le=60
+        ),
+    ] = 1.0
     database_pool_max: Annotated[int, Field(description="Connections to PostgreSQL.", ge=2, le=200)] = 16
     database_acquire_seconds_max: Annotated[float, Field(description="Wait for a connection.", gt=0, le=60)] = 5.0
     statement_seconds_max: Annotated[float, Field(description="Time one SQL statement may take.", gt=0, le=600)] = (
@@ -149,6 +213,19 @@ class Settings(BaseSettings):
     access_flush_seconds: Annotated[
         float, Field(description="How often use counts are written down.", gt=0, le=60)
     ] = 1.0
+    worker: Annotated[
+        bool, Field(description="Whether this process works on background jobs; off, others must (`worker`).")
+    ] = True
+    worker_jobs_max: Annotated[int, Field(description="Background jobs at once.", ge=2, le=64)] = 4
+    worker_takeover_seconds: Annotated[
+        float, Field(description="Silence after which a worker's jobs are handed to others.", ge=1, le=3600)
+    ] = 30.0
+    upkeep_tick_seconds: Annotated[
+        float, Field(description="How often owners are looked at and what is due is enqueued.", gt=0, le=3600)
+    ] = 5.0
+    upkeep_owners_per_tick: Annotated[
+        int, Field(description="Owners looked at each time, in turn.", ge=1, le=100_000)
+    ] = 5_000
     log_level: Annotated[
         str, Field(description="debug, info, warning or error.", pattern="^(debug|info|warning|error)$")
     ] = "info"
@@ -192,6 +269,12 @@ class Settings(BaseSettings):
         if self.llm_base_url and not self.llm_model:
             raise ValueError("llm_model must be named for the service at llm_base_url")
         return self
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters of the rules: those that are set here, and the defaults of the others."""
+        names = {f.name for f in fields(Parameters)} & set(type(self).model_fields)
+        return Parameters(memories_max=self.memories_per_owner_max, **{name: getattr(self, name) for name in names})
 
     @property
     def embedded_database(self) -> bool:

@@ -26,8 +26,6 @@ from grpc_reflection.v1alpha import reflection
 
 from memory_service import logs
 from memory_service.adapters.embedded import EmbeddedServers
-from memory_service.adapters.embedders.factory import build_embedder
-from memory_service.adapters.embedders.openai import OpenAISettings
 from memory_service.adapters.inmemory.clock import RandomIds, SystemClock
 from memory_service.adapters.postgres.backend import PostgresBackend
 from memory_service.adapters.postgres.migrate import migrate as apply_migrations
@@ -35,15 +33,14 @@ from memory_service.adapters.postgres.settings import PostgresSettings
 from memory_service.adapters.prometheus.telemetry import PrometheusTelemetry
 from memory_service.app.feed import ChangeFeed
 from memory_service.bootstrap import FirstKey
-from memory_service.config import EmbedderName, Settings
+from memory_service.config import Settings
 from memory_service.domain import limits
 from memory_service.domain.errors import MemoryServiceError, Unavailable
-from memory_service.ports.embedder import Embedder
 from memory_service.temporary import temporary
 from memory_service.transport.interceptors.calls import CallInterceptor
 from memory_service.transport.ops import OpsSources, ops_app
 from memory_service.v1 import admin_service_pb2, memory_service_pb2, sync_service_pb2
-from memory_service.wiring import Application, build_application
+from memory_service.wiring import Application, build_application, make_embedder
 
 __all__ = ["Readiness", "Server", "migrate", "run", "temporary"]
 
@@ -72,10 +69,13 @@ class Readiness:
 
 
 class Server:
-    """One serving process. `start`, then `stop`; `settings` decide everything."""
+    """One process, serving unless `worker_only`. `start`, then `stop`; `settings` decide everything."""
 
-    def __init__(self, settings: Settings, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, settings: Settings, say: Callable[[str], None] = lambda _: None, *, worker_only: bool = False
+    ) -> None:
         self.settings = settings
+        self.worker_only = worker_only
         self._say = say
         self._stack = AsyncExitStack()
         self._readiness = Readiness()
@@ -102,19 +102,15 @@ class Server:
                 await self._retrying("PostgreSQL", lambda: self._migrate(database_url))
             backend = await self._retrying("PostgreSQL", lambda: self._connect(database_url))
             self._stack.push_async_callback(backend.close)
-            embedder = self._embedder()
+            embedder = make_embedder(self.settings)
             self._stack.push_async_callback(embedder.close)
             application = await build_application(
                 self.settings, backend, redis_url, embedder, self.telemetry, SystemClock(), RandomIds()
             )
             self._stack.push_async_callback(application.close)
             await self._retrying("the embedding model", lambda: embedder.embed(["warm up"]))
-            if self.settings.embedded_database:
-                keeper = FirstKey(self.settings.data_dir, self.settings.tenant, backend.keys)
-                self.first_key = await keeper.ensure(SystemClock().now(), RandomIds().new())
-            await self._start_grpc(application)
-            if self.settings.embedded_database:
-                FirstKey.publish(self.settings.data_dir, self.target, self.first_key, self.settings.tenant)
+            if not self.worker_only:
+                await self._serve_api(application, backend)
             await application.start_jobs()
             self._readiness.probe = application.probe
             self._readiness.problems["start"] = ""
@@ -123,6 +119,14 @@ class Server:
         except BaseException:
             await self.stop()
             raise
+
+    async def _serve_api(self, application: Application, backend: PostgresBackend) -> None:
+        if self.settings.embedded_database:
+            keeper = FirstKey(self.settings.data_dir, self.settings.tenant, backend.keys)
+            self.first_key = await keeper.ensure(SystemClock().now(), RandomIds().new())
+        await self._start_grpc(application)
+        if self.settings.embedded_database:
+            FirstKey.publish(self.settings.data_dir, self.target, self.first_key, self.settings.tenant)
 
     async def stop(self) -> None:
         """Drain and leave nothing running. Idempotent."""
@@ -181,23 +185,6 @@ class Server:
                 statement_timeout=settings.statement_seconds_max,
                 app_role=settings.database_app_role,
             )
-        )
-
-    def _embedder(self) -> Embedder:
-        settings = self.settings
-        openai = None
-        if settings.embedder is EmbedderName.OPENAI:
-            openai = OpenAISettings(
-                base_url=settings.openai_base_url,
-                api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "",
-                model=settings.openai_embedding_model,
-                dimension=settings.openai_embedding_dimension,
-            )
-        return build_embedder(
-            settings.embedder.value,
-            cache_dir=settings.data_dir / "models",
-            openai=openai,
-            threads=settings.embedder_threads,
         )
 
     async def _start_grpc(self, application: Application) -> None:
@@ -283,18 +270,18 @@ class Server:
                 return result
 
 
-def run(settings: Settings) -> int:
+def run(settings: Settings, *, worker_only: bool = False) -> int:
     """Serve until SIGINT or SIGTERM; the exit code: 0 after an orderly stop, 1 when it could not start."""
     logs.configure(settings.log_level, settings.log_format)
-    return uvloop.run(_serve(settings))
+    return uvloop.run(_serve(settings, worker_only=worker_only))
 
 
-async def _serve(settings: Settings) -> int:
+async def _serve(settings: Settings, *, worker_only: bool) -> int:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
-    server = Server(settings, say=_say)
+    server = Server(settings, say=_say, worker_only=worker_only)
     starting = asyncio.create_task(server.start())
     waiting = asyncio.create_task(stopping.wait())
     await asyncio.wait({starting, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -312,7 +299,7 @@ async def _serve(settings: Settings) -> int:
         return 1
     _announce(server)
     await waiting
-    _say("stopping: waiting for open requests")
+    _say("stopping: waiting for open " + ("jobs" if worker_only else "requests"))
     await server.stop()
     _say("stopped")
     return 0
@@ -321,6 +308,9 @@ async def _serve(settings: Settings) -> int:
 def _announce(server: Server) -> None:
     settings = server.settings
     where = settings.data_dir.resolve() if settings.embedded_database or settings.embedded_redis else None
+    if server.worker_only:
+        _say(f"working on jobs: metrics and health on http://{server.ops_target}")
+        return
     _say(f"ready: gRPC on {server.target}, metrics and health on http://{server.ops_target}")
     if where is not None:
         _say(f"data: {where}")

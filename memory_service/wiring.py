@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from importlib.metadata import version as package_version
 
 import grpc
 
+from memory_service.adapters.embedders.factory import build_embedder
+from memory_service.adapters.embedders.openai import OpenAISettings
+from memory_service.adapters.inmemory.backend import InMemoryBackend
+from memory_service.adapters.inmemory.shared_cache import InMemorySharedCache
 from memory_service.adapters.llm import Budget, LlmSettings, OpenAISummarizer
 from memory_service.adapters.parquet import FolderFiles, ParquetColdStore, files_of_uri
 from memory_service.adapters.postgres.backend import PostgresBackend
@@ -23,6 +27,7 @@ from memory_service.adapters.wrappers.query_vectors import CachedQueryEmbedder
 from memory_service.adapters.wrappers.store_snapshots import StoreSnapshots
 from memory_service.adapters.wrappers.timed_embedder import TimedEmbedder
 from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.archiving import Cap, Decay
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.cold import ColdSettings, ColdStorage
 from memory_service.app.consolidation import (
@@ -35,13 +40,23 @@ from memory_service.app.consolidation import (
 from memory_service.app.correct import Correct
 from memory_service.app.deep import DeepSearch, DeepSettings
 from memory_service.app.drafts import Drafting
+from memory_service.app.experiments import Outcomes
 from memory_service.app.feed import ChangeFeed
+from memory_service.app.feedback import RecordFeedback
 from memory_service.app.forget import Forget
+from memory_service.app.jobs import JobRunner
+from memory_service.app.move_words import MoveWords
+from memory_service.app.policies import Policies, StartValues
+from memory_service.app.policy_changes import PolicyChanges
+from memory_service.app.promotion import Promotion
 from memory_service.app.reading import Reading
 from memory_service.app.recall import Recall
+from memory_service.app.rejudge import Rejudge
 from memory_service.app.resolve import Resolve
+from memory_service.app.review import Review, Reviews
 from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
+from memory_service.app.schedule import Schedule, ScheduleSettings
 from memory_service.app.service import Changes
 from memory_service.app.sync import Sync
 from memory_service.app.tokens import Tokens
@@ -49,26 +64,28 @@ from memory_service.app.unmerge import Unmerge
 from memory_service.app.upkeep import Upkeep
 from memory_service.app.watch import Watch
 from memory_service.app.write import Write
-from memory_service.config import Settings
-from memory_service.domain.decay import DecayPolicy
+from memory_service.config import EmbedderName, Settings
 from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
-from memory_service.domain.parameters import Parameters
-from memory_service.domain.ranking import profiles_with
-from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
 from memory_service.jobs.runner import Periodic
+from memory_service.jobs.worker import Worker
 from memory_service.ports.clock import Clock, Ids
+from memory_service.ports.cold_store import ColdStore
 from memory_service.ports.embedder import Embedder
+from memory_service.ports.job_queue import WorkSettings
 from memory_service.transport.admin_servicer import AdminServicer, ServerFacts
 from memory_service.transport.changes import ChangeCalls
 from memory_service.transport.identity import Authenticator
+from memory_service.transport.job_calls import JobCalls
 from memory_service.transport.memory_servicer import MemoryServicer, UseCases
+from memory_service.transport.policy_calls import PolicyCases
 from memory_service.transport.sync_servicer import SyncCases, SyncServicer
 from memory_service.v1 import admin_service_pb2_grpc, memory_service_pb2_grpc, sync_service_pb2_grpc
 
 _BACKFILL_SECONDS = 5.0
 _DROPS_SECONDS = 1.0
+_REPORT_SECONDS = 5.0
 _LAST_NEWS_SECONDS_MAX = 1.0
 """At shutdown, time to tell other processes of the last commits. They find out by themselves as well."""
 
@@ -83,14 +100,17 @@ class Application:
     admin: AdminServicer
     syncing: SyncServicer
     feed: ChangeFeed
-    backend: PostgresBackend
-    cache: RedisSharedCache
+    backend: PostgresBackend | InMemoryBackend
+    cache: RedisSharedCache | InMemorySharedCache
     l1: L1Snapshots
     l2: L2Snapshots
     accesses: AccessRecorder
+    outcomes: Outcomes
+    changes: Changes
     upkeep: Upkeep
     summarizer: OpenAISummarizer | None
-    jobs: tuple[Periodic, ...]
+    schedule: Schedule
+    jobs: tuple[Periodic | Worker, ...]
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Register the services."""
@@ -116,6 +136,8 @@ class Application:
         for job in self.jobs:
             await job.stop()
         await self.accesses.flush()
+        with contextlib.suppress(MemoryServiceError):
+            await self.outcomes.flush()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.l1.flushed(), _LAST_NEWS_SECONDS_MAX)
         await self.l1.close()
@@ -125,20 +147,38 @@ class Application:
         await self.cache.close()
 
 
+def make_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name; see `build_embedder` for the errors."""
+    openai = None
+    if settings.embedder is EmbedderName.OPENAI:
+        openai = OpenAISettings(
+            base_url=settings.openai_base_url,
+            api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "",
+            model=settings.openai_embedding_model,
+            dimension=settings.openai_embedding_dimension,
+        )
+    return build_embedder(
+        settings.embedder.value,
+        cache_dir=settings.data_dir / "models",
+        openai=openai,
+        threads=settings.embedder_threads,
+    )
+
+
 async def build_application(
     settings: Settings,
-    backend: PostgresBackend,
+    backend: PostgresBackend | InMemoryBackend,
     redis_url: str,
     embedder: Embedder,
     telemetry: PrometheusTelemetry,
     clock: Clock,
     ids: Ids,
 ) -> Application:
-    """Wire the application over connected backends."""
+    """Wire the application over connected backends; without a `redis_url`, with a cache in this process."""
     embedder = TimedEmbedder(embedder, clock, telemetry)
     model = embedder.model
     store = backend.memories
-    cache = RedisSharedCache(RedisSettings(url=redis_url), clock)
+    cache = RedisSharedCache(RedisSettings(url=redis_url), clock) if redis_url else InMemorySharedCache(clock)
     l2 = L2Snapshots(StoreSnapshots(store, model, clock, telemetry), store, cache, model, clock, telemetry)
     feed = ChangeFeed()
     l1 = L1Snapshots(
@@ -152,24 +192,29 @@ async def build_application(
         feed.announce,
     )
     l1.start()
-    parameters = replace(Parameters(), memories_max=settings.memories_per_owner_max)
     vocabulary = Vocabulary.of(unknown=settings.unknown_predicates)
+    start = StartValues(
+        vocabulary,
+        settings.parameters,
+        {tenant: vocabulary.with_policies(own) for tenant, own in settings.merge_policies.items()},
+    )
+    policies = Policies(backend.policies, start, telemetry)
+    await policies.refresh()
     changes = Changes(
         store=store,
         snapshots=l1,
-        drafting=Drafting(embedder, vocabulary, parameters, telemetry),
+        drafting=Drafting(embedder, telemetry),
         clock=clock,
         ids=ids,
         telemetry=telemetry,
-        parameters=parameters,
-        vocabulary=vocabulary,
-        tenants={tenant: vocabulary.with_policies(own) for tenant, own in settings.merge_policies.items()},
+        policies=policies,
     )
+    outcomes = Outcomes(policies, backend.policies, telemetry)
     drops = CacheDrops(l1)
     tokens = Tokens(await backend.keys.secret("tokens"))
-    accesses = AccessRecorder(store, telemetry, on_write=l1.storing_accesses)
+    accesses = AccessRecorder(store, telemetry, policies, on_write=l1.storing_accesses)
     queries = CachedQueryEmbedder(embedder, cache, telemetry)
-    cold = cold_store(settings)
+    cold: ColdStore = backend.cold if isinstance(backend, InMemoryBackend) else cold_store(settings)
     summarizer = _summarizer(settings, clock, telemetry)
     recall = Recall(
         snapshots=l1,
@@ -178,8 +223,7 @@ async def build_application(
         accesses=accesses,
         clock=clock,
         telemetry=telemetry,
-        aliases=Aliases(vocabulary),
-        profiles=profiles_with(DecayPolicy.of(vocabulary)),
+        policies=policies,
         archive=DeepSearch(store, cold, DeepSettings(bytes_max=settings.cold_read_bytes_max)),
     )
     calls = ChangeCalls(
@@ -190,8 +234,10 @@ async def build_application(
         resolve_case=Resolve(changes),
         revoke_case=Revoke(changes),
         unmerge_case=Unmerge(changes),
+        review_case=Review(changes),
         tokens=tokens,
-        vocabulary=vocabulary,
+        policies=policies,
+        outcomes=outcomes,
     )
     syncing = SyncCases(
         changes=calls,
@@ -202,12 +248,35 @@ async def build_application(
     )
     cases = UseCases(
         changes=calls,
-        reading=Reading(store, l1, tokens),
+        reading=Reading(store, l1, tokens, clock),
         recall=recall,
+        feedback=RecordFeedback(changes, accesses),
         tokens=tokens,
-        vocabulary=vocabulary,
+        policies=policies,
+        outcomes=outcomes,
+        reviews=Reviews(store, tokens, policies),
     )
     authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
+    upkeep = Upkeep(
+        (
+            *(MoveWords(changes), *Decay.both(changes), Promotion(changes), Rejudge(changes), Cap(changes)),
+            *_merging_steps(settings, changes, summarizer),
+            ColdStorage(changes, cold, ColdSettings(hot=timedelta(days=settings.cold_after_days))),
+        ),
+        telemetry,
+    )
+    schedule = Schedule(
+        upkeep,
+        backend.upkeep,
+        backend.jobs,
+        clock,
+        telemetry,
+        ScheduleSettings(
+            owners_per_look=settings.upkeep_owners_per_tick,
+            # A little less than a tick: the next one must not come a moment too early.
+            look_pace=timedelta(seconds=settings.upkeep_tick_seconds * 0.8),
+        ),
+    )
     facts = ServerFacts(package_version("memory-service"), model)
     telemetry.refresh_with(lambda: _set_gauges(backend, accesses, drops, telemetry))
     return Application(
@@ -216,24 +285,32 @@ async def build_application(
         servicer=MemoryServicer(cases),
         syncing=SyncServicer(syncing),
         feed=feed,
-        admin=AdminServicer(backend.keys, authenticator, clock, ids, facts),
+        admin=AdminServicer(
+            backend.keys,
+            authenticator,
+            clock,
+            ids,
+            facts,
+            JobCalls(schedule, backend.jobs, clock),
+            PolicyCases.of(PolicyChanges(policies, clock), store),
+        ),
         backend=backend,
         cache=cache,
         l1=l1,
         l2=l2,
         accesses=accesses,
-        upkeep=Upkeep(
-            (
-                *_merging_steps(settings, changes, summarizer),
-                ColdStorage(changes, cold, ColdSettings(hot=timedelta(days=settings.cold_after_days))),
-            ),
-            telemetry,
-        ),
+        changes=changes,
+        outcomes=outcomes,
+        upkeep=upkeep,
         summarizer=summarizer,
+        schedule=schedule,
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
+            Periodic("policy_refresh", settings.policy_refresh_seconds, policies.keep_fresh),
+            Periodic("experiment_counts", settings.access_flush_seconds, outcomes.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
             Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
+            *(_work(settings, backend, schedule, clock, ids, telemetry) if settings.worker else ()),
         ),
     )
 
@@ -276,11 +353,33 @@ def _merging_steps(
     return Consolidation(consolidator), Deduplication(consolidator)
 
 
+def _work(
+    settings: Settings,
+    backend: PostgresBackend | InMemoryBackend,
+    schedule: Schedule,
+    clock: Clock,
+    ids: Ids,
+    telemetry: PrometheusTelemetry,
+) -> tuple[Periodic | Worker, ...]:
+    """What makes a process a worker: it takes jobs, keeps the schedule going and tells of itself."""
+    runner = JobRunner(backend.jobs, schedule.work(), clock, telemetry, ids.new())
+    how = WorkSettings(settings.worker_jobs_max, settings.worker_takeover_seconds)
+    return (
+        Periodic("upkeep_schedule", settings.upkeep_tick_seconds, schedule.tick),
+        Periodic("worker_report", _REPORT_SECONDS, runner.report),
+        Worker(backend.jobs, runner, how),
+    )
+
+
 def _set_gauges(
-    backend: PostgresBackend, accesses: AccessRecorder, drops: CacheDrops, telemetry: PrometheusTelemetry
+    backend: PostgresBackend | InMemoryBackend,
+    accesses: AccessRecorder,
+    drops: CacheDrops,
+    telemetry: PrometheusTelemetry,
 ) -> None:
-    stats = backend.pool_stats()
-    telemetry.gauge("db_pool_size", stats.size)
-    telemetry.gauge("db_pool_in_use", stats.size - stats.idle)
+    if isinstance(backend, PostgresBackend):
+        stats = backend.pool_stats()
+        telemetry.gauge("db_pool_size", stats.size)
+        telemetry.gauge("db_pool_in_use", stats.size - stats.idle)
     telemetry.gauge("queue_depth", accesses.waiting, queue="accesses")
     telemetry.gauge("queue_depth", drops.waiting, queue="cache_drops")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
+from memory_service.app.policies import STARTING_POLICIES, OwnerPolicies
 from memory_service.domain.errors import MemoryServiceError
 from memory_service.domain.ids import MemoryId, OwnerKey
 from memory_service.ports.memory_store import MemoryStore
@@ -24,6 +25,7 @@ class AccessRecorder:
     buffer loses is counted where it can be, and costs a little freshness of the memories concerned.
 
     Args:
+        policies: under which predicates re-use is counted (E1b).
         entries_max: most (owner, memory) pairs held; accesses beyond are dropped and counted.
         on_write: told the owner before each write; what it returns is told the accesses once they are written, so
             that this process's snapshots can follow.
@@ -33,11 +35,12 @@ class AccessRecorder:
         self,
         store: MemoryStore,
         telemetry: Telemetry,
+        policies: OwnerPolicies = STARTING_POLICIES,
         *,
         entries_max: int = _ENTRIES_MAX,
         on_write: Callable[[OwnerKey], Callable[[Accesses], None]] | None = None,
     ) -> None:
-        self._store, self._telemetry = store, telemetry
+        self._store, self._telemetry, self._policies = store, telemetry, policies
         self._entries_max, self._on_write = entries_max, on_write
         self._waiting: dict[OwnerKey, dict[MemoryId, tuple[int, datetime]]] = {}
         self._entries = 0
@@ -89,10 +92,18 @@ class AccessRecorder:
                     self._put_back(owner, accesses)
             return failed
 
+    async def settle(self, owner: OwnerKey) -> None:
+        """Write what waits for one owner, so that what is written next of its use comes after it."""
+        async with self._flushing:
+            accesses = self._waiting.pop(owner, None)
+            if accesses:
+                self._entries -= len(accesses)
+                await self._write(owner, accesses)
+
     async def _write(self, owner: OwnerKey, accesses: Accesses) -> bool:
         written = None if self._on_write is None else self._on_write(owner)
         try:
-            await self._store.record_access(owner, accesses)
+            await self._store.record_access(owner, accesses, self._policies.of(owner).vocabulary.predicates)
         except MemoryServiceError as error:
             self._telemetry.count("access_flush_failures_total", reason=error.reason.value)
             self._put_back(owner, accesses)

@@ -16,15 +16,19 @@ from datetime import datetime
 
 from memory_service.app.commands import Affected, ChangeResult, Effect
 from memory_service.app.drafts import TEMPORARY_KINDS, Draft
+from memory_service.app.kinship import CONTRADICTED, NO_KIN, Kin
 from memory_service.app.settling import Settling, ruling_details
 from memory_service.app.workspace import Authorship, Workspace, affected, provenance
-from memory_service.domain.arbitration import Ruling, Verdict, arbitrate
+from memory_service.domain.arbitration import Ruling, Side, Verdict, arbitrate, readjudicate
+from memory_service.domain.decay import DEFAULT_DECAY, DecayPolicy, last_said
 from memory_service.domain.errors import FailedPrecondition, LimitExceeded, Reason
 from memory_service.domain.evidence import ENTRIES_MAX, Evidence
 from memory_service.domain.ids import MemoryId
+from memory_service.domain.intervals import Window
 from memory_service.domain.memory import (
     Cardinality,
     JsonValue,
+    Kind,
     MemoryHead,
     MergePolicy,
     Relation,
@@ -34,13 +38,17 @@ from memory_service.domain.memory import (
     Visibility,
 )
 from memory_service.domain.parameters import Parameters
-from memory_service.domain.records import JournalEvent
+from memory_service.domain.records import Fragment, JournalEvent
+from memory_service.domain.relations import Judgement, StatementRelation
 from memory_service.domain.siblings import Value, settle
 from memory_service.ports.clock import Ids
 
-_EXPLICIT = frozenset({Source.EXPLICIT, Source.EXPLICIT_CORRECTION})
+EXPLICIT = frozenset({Source.EXPLICIT, Source.EXPLICIT_CORRECTION})
 _CONCURRENT = "concurrent: neither writer had seen the other"
 _OWN = "own"
+_FORGOTTEN = "what it says was forgotten, and its writer had not seen that"
+WORDINGS_MAX = 8
+"""Wordings that a memory is searched by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +73,9 @@ _ORDINARY = Terms()
 
 @dataclass(slots=True)
 class _Encounter:
-    """What a draft meets in its slot."""
+    """What a draft meets in its slot, in the stretch of time it speaks of."""
 
+    window: Window
     replaced: list[tuple[MemoryHead, Ruling]] = field(default_factory=list)
     standing: list[tuple[MemoryHead, Evidence, Ruling | None]] = field(default_factory=list)
 
@@ -80,14 +89,17 @@ class _Encounter:
 class Admission:
     """Admits drafts into a workspace. All checks come before the first thing is staged.
 
-    `similar` names memories of the draft's topic that speak so much alike that both cannot hold (E10).
+    `similar` names memories of the draft's topic that speak so much alike that both cannot hold (E10); `kin` are
+    those that the draft speaks of by its wording.
     """
 
     workspace: Workspace
     ids: Ids
     parameters: Parameters
     settling: Settling
+    decay: DecayPolicy = DEFAULT_DECAY
     similar: frozenset[MemoryId] = frozenset()
+    kin: Kin = NO_KIN
 
     def admit(self, draft: Draft, by: Authorship, terms: Terms = _ORDINARY) -> ChangeResult:
         """Stage what `draft` does and say what that is.
@@ -99,7 +111,7 @@ class Admission:
         ws = self.workspace
         self._check_allowed(draft)
         suppressed = self._suppressed(draft, by)
-        same = next((h for h in ws.with_claim(draft.claim) if h.id != _id(terms.rewrites)), None)
+        same = self._same(draft, by, terms)
         creates = not suppressed and same is None and terms.rewrites is None
         if creates:
             self._check_quota()
@@ -107,24 +119,26 @@ class Admission:
         if suppressed and not by.explicit_context:
             # It names no context, so it cannot be told what it had seen and replaces nothing.
             return self._suppress(by, ())
-        encounter = self._meet(draft, by, terms)
+        encounter = self._meet(draft, by, terms, same)
         if suppressed:
-            touched = [self._replace(rival, None, draft, by, ruling, terms) for rival, ruling in encounter.replaced]
+            touched = self._replace_all(draft, encounter, None, by, terms)
             touched += self._weakened(encounter, by)
             if self._single(draft):
                 touched += self.settling.slot(draft.slot, draft.merge, by)
             return self._suppress(by, touched)
         return self._enter(draft, by, terms, same, encounter)
 
-    def suppress(self, by: Authorship, operation: str) -> ChangeResult:
-        """Accept a change that remembers nothing, since what it is about was forgotten."""
+    def suppress(self, by: Authorship, operation: str, reason: str = _FORGOTTEN) -> ChangeResult:
+        """Accept a change that remembers nothing, since what it is about was forgotten, or for another reason."""
         self.workspace.advance(by, operation)
-        return self._suppress(by, ())
+        return self._suppress(by, (), reason)
 
-    def rivals_of(self, draft: Draft, now: datetime) -> list[MemoryHead]:
+    def rivals_of(self, draft: Draft, window: Window, now: datetime) -> list[MemoryHead]:
         """Standing memories of the draft's slot that claim something else and cannot hold beside it."""
         others = [h for h in self.workspace.in_slot(draft.slot) if h.current.claim != draft.claim]
-        return [head for head in others if not head.current.merged and self._competes(draft, head, now)]
+        found = [head for head in others if not head.current.merged and self._competes(draft, head, window)]
+        spoken_of = [h for h, judgement in self.kin.rivals.values() if self._meets(draft, h, judgement, window, now)]
+        return [*found, *(head for head in spoken_of if head not in found)]
 
     # Checks ------------------------------------------------------------------------------------------------
 
@@ -150,55 +164,138 @@ class Admission:
         was made from a forgotten memory is as forgotten as what was made from it in time (F8).
         """
         origins = self.workspace.origin_stones(draft.statement.derived_from)
-        stones = [*self.workspace.stones(draft.slot, draft.claim), *origins]
+        keys = ((draft.slot, draft.claim), *draft.former)
+        stones = [*(stone for slot, claim in keys for stone in self.workspace.stones(slot, claim)), *origins]
         if by.explicit_context:
             return any(not by.knowledge.saw(stone.dot) for stone in stones)
         relearnt = bool(self.workspace.with_claim(draft.claim))
-        return bool(origins) or (bool(stones) and draft.source not in _EXPLICIT and not relearnt)
+        if draft.source in EXPLICIT or relearnt:
+            return bool(origins)
+        return bool(origins) or bool(stones) or self.workspace.was_forgotten(draft.text)
 
-    def _competes(self, draft: Draft, head: MemoryHead, now: datetime) -> bool:
+    def _competes(self, draft: Draft, head: MemoryHead, window: Window) -> bool:
         """Whether both cannot hold: one-valued slot, overlapping times, neither an exception to the other."""
         if draft.cardinality is Cardinality.MANY and head.id not in self.similar:
             return False
-        old = head.current
-        if draft.temporary != (old.kind in TEMPORARY_KINDS):
+        if draft.temporary != (head.current.kind in TEMPORARY_KINDS):
             return False
-        if any(end is not None and end <= now for end in (draft.valid_to, old.valid_to)):
-            return False  # one of them is told of the past only
-        return overlap((draft.valid_from, draft.valid_to), (old.valid_from, old.valid_to))
+        return window.overlaps(head.current.window)
+
+    def _meets(self, draft: Draft, head: MemoryHead, judgement: Judgement, window: Window, now: datetime) -> bool:
+        """Whether a memory that the draft speaks of cannot hold beside it: an exception replaces no rule (E2)."""
+        old = head.current
+        if old.claim == draft.claim or old.merged:
+            return False
+        if head.id == self.kin.corrected:
+            return True
+        passing = draft.kind is Kind.TEMPORARY_PREFERENCE or draft.expires_at is not None
+        if passing and old.kind not in TEMPORARY_KINDS:
+            return False
+        # The date of an event is what is claimed of it: another date contradicts it though the two do not overlap.
+        dated = old.kind is Kind.EVENT and not old.window.over(now)
+        told = judgement.relation is StatementRelation.UPDATE or draft.kind is Kind.EVENT
+        return window.overlaps(old.window) or (dated and told)
+
+    def _same(self, draft: Draft, by: Authorship, terms: Terms) -> MemoryHead | None:
+        """The memory that says the same of the same time; what held at another time is another memory."""
+        said = self._window(draft, None, by, terms)
+        for head in self.workspace.with_claim(draft.claim):
+            if head.id != _id(terms.rewrites) and said.overlaps(head.current.window):
+                return head
+        return None if draft.structured or terms.rewrites is not None else self.kin.same
+
+    def _window(self, draft: Draft, same: MemoryHead | None, by: Authorship, terms: Terms) -> Window:
+        """When the draft holds. What is said of the present without a beginning holds from when it is said.
+
+        What was said before of the same claim keeps its own bounds where the draft names none: to say again what
+        holds is not to cancel what was announced for later. A beginning read from the wording ("from today") does not
+        move a known one forward, nor does a correction of another value.
+        """
+        start, end = draft.valid_from, draft.valid_to
+        if same is not None:
+            held, given = same.current.window, draft.statement
+            earlier = start is not None and held.start is not None and held.start < start
+            if terms.against:
+                earlier = earlier or held.start is None
+            if start is None or (earlier and (given.valid_from is None or terms.against)):
+                start = held.start
+            if end is None and not terms.against:
+                end = held.end
+        elif start is None and terms.rewrites is None and (end is None or end > by.now):
+            start = self._began(draft, by)
+        return Window(start, end)
+
+    def _began(self, draft: Draft, by: Authorship) -> datetime:
+        """When a value said without a beginning took its predecessor's place: when it was said.
+
+        Unless the slot knows something said later than that (an import out of order): then when it is accepted.
+        """
+        said_at = draft.statement.said_at
+        if said_at is None or said_at >= by.now:
+            return by.now
+        known = [h.current.said_at or h.current.recorded_at for h in self.workspace.in_slot(draft.slot)]
+        return said_at if all(moment <= said_at for moment in known) else by.now
 
     # Meeting rivals ----------------------------------------------------------------------------------------
 
-    def _meet(self, draft: Draft, by: Authorship, terms: Terms) -> _Encounter:
-        """Sort rivals into those replaced and those that stand, with the evidence that is left of them."""
-        rivals = {h.id: h for h in (*terms.against, *self.rivals_of(draft, by.now))}
+    def _meet(self, draft: Draft, by: Authorship, terms: Terms, same: MemoryHead | None) -> _Encounter:
+        """Sort rivals into those replaced and those that stand, with the evidence that is left of them.
+
+        A statement of the past only, which cannot replace a rival there, leaves the present as it is.
+        """
+        window = self._window(draft, same, by, terms)
+        rivals = {h.id: h for h in (*terms.against, *self.rivals_of(draft, window, by.now))}
         if terms.rewrites is not None:
             rivals.pop(terms.rewrites.id, None)
-        encounter = _Encounter()
+        encounter = _Encounter(window)
         for rival in rivals.values():
+            past = window.over(by.now) or rival.current.window.over(by.now)
             left = rival.current.evidence.unseen_by(by.knowledge)
+            if past and (left or draft.source not in EXPLICIT):
+                continue
             if left:
                 encounter.standing.append((rival, left, None))
                 continue
-            if draft.source is Source.INFERRED and rival.current.tier is not Tier.CANDIDATE:
+            if _tier(draft) is Tier.CANDIDATE and rival.current.tier is not Tier.CANDIDATE:
                 # A guess is observed before it may replace anything (E3).
                 encounter.standing.append((rival, rival.current.evidence, None))
                 continue
-            ruling = self._rule(draft, rival)
+            ruling = self._rule(draft, rival, same, by.now)
             if ruling.verdict is Verdict.REPLACE:
                 encounter.replaced.append((rival, ruling))
-            else:
+            elif not past:
                 encounter.standing.append((rival, rival.current.evidence, ruling))
         return encounter
 
-    def _rule(self, draft: Draft, head: MemoryHead) -> Ruling:
-        return arbitrate(
+    def _rule(self, draft: Draft, rival: MemoryHead, same: MemoryHead | None, now: datetime) -> Ruling:
+        _, judgement = self.kin.rivals.get(rival.id, (rival, None))
+        updates = judgement is not None and (
+            judgement.relation is StatementRelation.UPDATE or rival.id == self.kin.corrected
+        )
+        if updates and judgement is not None and draft.source in EXPLICIT:
+            # Who says that something changed corrects what was said before (E4).
+            return Ruling(Verdict.REPLACE, f"explicit correction by its wording: {judgement.reason}")
+        if not updates and draft.source is Source.INFERRED and rival.current.tier is Tier.CANDIDATE:
+            # Neither was told; a guess does not decide against a guess (E3).
+            return Ruling(Verdict.CONTEST, "two guesses that contradict each other wait for evidence")
+        by_wording = judgement is not None and judgement is not CONTRADICTED and not updates
+        if by_wording and rival.current.tier is not Tier.CANDIDATE:
+            # By wording alone they contradict each other, and nothing says which holds now.
+            return Ruling(Verdict.CONTEST, "contradicts it by its wording")
+        ruling = arbitrate(
             source=draft.source,
             confidence=draft.confidence,
-            old_confidence=head.current.confidence,
-            old_access_count=head.usage.access_count,
+            old_confidence=rival.current.confidence,
+            old_access_count=rival.usage.access_count,
             parameters=self.parameters,
         )
+        disputed = [h for h in (same, rival) if h is not None and h.current.status is Status.CONTESTED]
+        if same is None or len(disputed) < 2 or ruling.verdict is Verdict.REPLACE:
+            return ruling
+        # New evidence in a dispute: what was said again now weighs with all that stands behind it (E5).
+        said = replace(side_of(same, self.decay, now), support=same.current.support + 1, strength=1.0, said_at=now)
+        again = readjudicate([said, side_of(rival, self.decay, now)], self.parameters)
+        return again[1] if again is not None and again[0] == 0 else ruling
 
     def _enter(
         self, draft: Draft, by: Authorship, terms: Terms, same: MemoryHead | None, encounter: _Encounter
@@ -211,8 +308,7 @@ class Admission:
             evidence = evidence.compacted(by.retired)
         forced = bool(terms.against) and bool(encounter.standing) and not self._single(draft)
         disputed = encounter.disputed or forced or (same is not None and same.current.disputed)
-        tier = own.current.tier if own else _tier(draft)
-        observed = tier is Tier.CANDIDATE and draft.source is Source.INFERRED
+        observed = _tier(draft, own) is Tier.CANDIDATE
         values = [Value(_OWN, evidence, disputed, draft.assertion.object if draft.assertion else None, observed)]
         values += [
             Value(
@@ -235,10 +331,15 @@ class Admission:
             "support": evidence.support,
             "confidence": evidence.confidence,
         }
-        if encounter.replaced and draft.valid_from is None and own is None:
-            fixed["valid_from"] = by.now
+        if own is None and (encounter.replaced or self._has_past(draft)):
+            fixed["valid_from"] = encounter.window.start
+        elif same is not None:
+            fixed |= {"valid_from": encounter.window.start, "valid_to": encounter.window.end}
         head, effect = self._stage_own(draft, by, terms, same, fixed, reason)
-        touched = [self._replace(rival, head, draft, by, ruling, terms) for rival, ruling in encounter.replaced]
+        if any(piece.memory_id == rival.id for rival, _ in encounter.replaced for piece in self.kin.context[:1]):
+            self._reword(head, self.kin.context)
+        touched = self._replace_all(draft, encounter, head, by, terms)
+        touched += self._rewrite_past(draft, head, encounter, by)
         if same is not None and terms.rewrites is not None:
             touched.append(self._merge_away(terms.rewrites, head, by, reason))
         for rival, left, ruling in encounter.standing:
@@ -288,18 +389,21 @@ class Admission:
     ) -> tuple[MemoryHead, Effect]:
         """The same claim again: one more support, never a second memory (E9)."""
         ws = self.workspace
-        old = head.current
+        old, usage = head.current, head.usage
         revived = old.tier is Tier.ARCHIVE
+        details: dict[str, str | int | float | bool] = {}
         if revived:
             discounted = self.parameters.reactivation_discount * old.confidence
             evidence = Evidence.of(replace(a, confidence=min(a.confidence, discounted)) for a in _evidence(fixed))
             fixed = {**fixed, "evidence": evidence, "confidence": evidence.confidence}
+            details["reactivation_discount"] = self.parameters.reactivation_discount
+            usage = replace(usage, rejected_count=min(usage.rejected_count, usage.adopted_count))
         corrected = draft.source is Source.EXPLICIT_CORRECTION
         after = ws.revise(
             head,
             by,
             reason,
-            tier=Tier.LONG_TERM if revived or draft.source in _EXPLICIT else old.tier,
+            tier=_tier(draft, head),
             source=draft.source if corrected else old.source,
             importance=max(old.importance, draft.importance),
             tags=tuple(dict.fromkeys((*old.tags, *draft.statement.tags))),
@@ -308,41 +412,80 @@ class Admission:
             provenance=provenance(draft, by),
             **fixed,
         )
-        after = ws.use(after, replace(after.usage, last_confirmed_at=by.now))
-        event = JournalEvent.REACTIVATED if revived else JournalEvent.SUPPORTED
-        self.settling.note(event, head, after, by, reason, {"support": after.current.support})
+        confirmed = max(filter(None, (usage.last_confirmed_at, by.now)))  # the clock may have gone back
+        after = ws.use(after, replace(usage, last_confirmed_at=confirmed))
+        if head.current.claim != draft.claim and draft.text not in self.kin.wordings:
+            self._reword(after, draft.fragments(after.id, after.current.content_version))
+        promoted = (old.tier, after.current.tier) == (Tier.CANDIDATE, Tier.LONG_TERM)
+        event = JournalEvent.PROMOTED if promoted else JournalEvent.SUPPORTED
+        if promoted:
+            reason = f"said outright: {reason}"
+        self.settling.note(JournalEvent.REACTIVATED if revived else event, head, after, by, reason, details)
         return after, Effect.REACTIVATED if revived else Effect.SUPPORTED
+
+    def _reword(self, head: MemoryHead, pieces: Sequence[Fragment]) -> None:
+        """Let the memory be found by other words too, up to a number of them."""
+        ws, version = self.workspace, head.current.content_version
+        staged = (piece.ordinal + 1 for piece in ws.staged_fragments(head.id, version))
+        known = max(len(self.kin.wordings), *staged, 0)
+        more = pieces[: max(0, WORDINGS_MAX - known)]
+        ws.reword(
+            [
+                replace(piece, memory_id=head.id, content_version=version, ordinal=known + place)
+                for place, piece in enumerate(more)
+            ]
+        )
+
+    def _has_past(self, draft: Draft) -> bool:
+        """Whether the slot knows of values whose time ends: this one then began after them."""
+        return self._single(draft) and any(
+            not h.current.merged and h.current.window.end is not None and not h.current.window.empty
+            for h in (*self.workspace.in_slot(draft.slot), *self.workspace.past_of(draft.slot))
+        )
+
+    def _replace_all(
+        self, draft: Draft, encounter: _Encounter, winner: MemoryHead | None, by: Authorship, terms: Terms
+    ) -> list[Affected]:
+        return [
+            item
+            for rival, ruling in encounter.replaced
+            for item in self._replace(draft, rival, winner, encounter.window, by, ruling, terms)
+        ]
 
     def _replace(
         self,
+        draft: Draft,
         rival: MemoryHead,
         winner: MemoryHead | None,
-        draft: Draft,
+        window: Window,
         by: Authorship,
         ruling: Ruling,
         terms: Terms,
-    ) -> Affected:
-        """Stage that `rival` no longer stands: true until the winner began to hold, or never true (P10)."""
-        ws = self.workspace
+    ) -> list[Affected]:
+        """Stage that `rival` does not hold while the winner does, or was never true (P10)."""
         reason = terms.reason or ruling.reason
-        if winner is not None:
-            ws.link(winner.id, Relation.SUPERSEDES, rival.id)
-        if terms.retracts:
-            return self.settling.retract(rival, by, reason)
-        closing = draft.valid_from or by.now
-        old = rival.current
-        if old.valid_from is not None:
-            closing = max(closing, old.valid_from)
-        ends = min(closing, old.valid_to) if old.valid_to is not None else closing
-        gone = closing <= by.now
-        # A change of state keeps the name and the context of the statement: whose value this was.
-        changes: dict[str, object] = {"valid_to": ends, "dot": old.dot, "context": old.context}
-        if gone:
-            changes |= {"status": Status.SUPERSEDED, "evidence": Evidence(), "disputed": False}
-        after = ws.revise(rival, by, reason, **changes)
+        if terms.retracts or self._was_wrong(rival, draft):
+            if winner is not None:
+                self.workspace.link(winner.id, Relation.SUPERSEDES, rival.id)
+            return [self.settling.retract(rival, by, reason)]
+        if rival.id in self.kin.rivals and rival.current.kind is Kind.EVENT:
+            window = Window()  # what was to happen then does not: it never holds, though it was so planned
         details = ruling_details(ruling) | ({"by": str(winner.id)} if winner else {})
-        self.settling.note(JournalEvent.SUPERSEDED, rival, after, by, reason, details)
-        return affected(after, Effect.SUPERSEDED, reason)
+        return self.settling.cut(rival, window, winner, by, reason, details)
+
+    def _rewrite_past(self, draft: Draft, head: MemoryHead, encounter: _Encounter, by: Authorship) -> list[Affected]:
+        """A statement that reaches back also limits values that were replaced since (they were loaded for it)."""
+        if not self._single(draft) or draft.source not in EXPLICIT:
+            return []
+        window, replaced = encounter.window, {rival.id for rival, _ in encounter.replaced}
+        reason = "told later: another value held then"
+        return [
+            item
+            for old in self.workspace.past_of(draft.slot)
+            if old.id not in replaced and old.current.claim != draft.claim
+            if window.overlaps(old.current.window)
+            for item in self.settling.cut(old, window, head, by, reason, {"by": str(head.id)})
+        ]
 
     def _stand(
         self,
@@ -373,6 +516,18 @@ class Admission:
             for head in heads
         ]
 
+    def _was_wrong(self, rival: MemoryHead, draft: Draft) -> bool:
+        """Whether a replaced value was never true, as far as wording tells (P10).
+
+        The user takes back what was said, or denies what was only guessed. A change makes the old value past instead.
+        """
+        if rival.id == self.kin.corrected:
+            return True
+        _, judgement = self.kin.rivals.get(rival.id, (rival, None))
+        if judgement is None or judgement.relation is not StatementRelation.OPPOSITE:
+            return False
+        return draft.source in EXPLICIT and rival.current.tier is Tier.CANDIDATE
+
     def _weakened(self, encounter: _Encounter, by: Authorship) -> list[Affected]:
         """Stage what a suppressed statement leaves of the rivals it had seen in part."""
         return [
@@ -387,13 +542,11 @@ class Admission:
         self.workspace.link(old.id, Relation.MERGED_INTO, into.id)
         return self.settling.retract(old, by, reason)
 
-    def _suppress(self, by: Authorship, touched: Sequence[Affected]) -> ChangeResult:
-        reason = "what it says was forgotten, and its writer had not seen that"
+    def _suppress(self, by: Authorship, touched: Sequence[Affected], reason: str = _FORGOTTEN) -> ChangeResult:
         self.workspace.note(JournalEvent.SUPPRESSED, MemoryId(self.ids.new()), 0, by, reason)
         return self._result(None, Effect.SUPPRESSED, touched, by)
 
-    @staticmethod
-    def _reason(encounter: _Encounter, same: MemoryHead | None) -> str:
+    def _reason(self, encounter: _Encounter, same: MemoryHead | None) -> str:
         rulings = [ruling for _, ruling in encounter.replaced]
         rulings += [ruling for _, _, ruling in encounter.standing if ruling is not None]
         if rulings:
@@ -402,6 +555,8 @@ class Admission:
             return _CONCURRENT
         if same is None:
             return "new"
+        if same.current.tier is not Tier.ARCHIVE and same.id == _id(self.kin.same):
+            return "said in other words"
         return "mentioned again: back from the archive" if same.current.tier is Tier.ARCHIVE else "stated again"
 
     def _result(
@@ -409,14 +564,6 @@ class Admission:
     ) -> ChangeResult:
         state = self.workspace.state
         return ChangeResult(head, effect, tuple(touched), state.revision, state.clock, by.dot)
-
-
-def overlap(a: tuple[datetime | None, datetime | None], b: tuple[datetime | None, datetime | None]) -> bool:
-    """Whether two half-open intervals share a moment; None is unbounded."""
-    (a_from, a_to), (b_from, b_to) = a, b
-    starts_before_b_ends = a_from is None or b_to is None or a_from < b_to
-    ends_after_b_starts = a_to is None or b_from is None or b_from < a_to
-    return starts_before_b_ends and ends_after_b_starts
 
 
 def visible_to(head: MemoryHead, agent: str) -> bool:
@@ -429,9 +576,29 @@ def _later(a: datetime | None, b: datetime | None) -> datetime | None:
     return None if a is None or b is None else max(a, b)
 
 
-def _tier(draft: Draft) -> Tier:
-    """Where a new memory begins: what was inferred is observed first (E3)."""
-    return Tier.CANDIDATE if draft.source is Source.INFERRED else Tier.LONG_TERM
+def _tier(draft: Draft, own: MemoryHead | None = None) -> Tier:
+    """Where a memory stands after a statement: what was only inferred is observed (E3), the sensitive waits (P13)."""
+    if own is None:
+        waits = draft.sensitive and draft.source is Source.DERIVED
+        return Tier.CANDIDATE if waits or draft.source is Source.INFERRED else Tier.LONG_TERM
+    if draft.source in EXPLICIT:
+        return Tier.LONG_TERM
+    if own.current.tier is Tier.ARCHIVE:
+        return Tier.CANDIDATE if draft.sensitive or own.current.source is Source.INFERRED else Tier.LONG_TERM
+    return own.current.tier
+
+
+def side_of(head: MemoryHead, decay: DecayPolicy, now: datetime) -> Side:
+    """A contested memory as arbitration weighs it again (E5)."""
+    version = head.current
+    return Side(
+        confidence=version.confidence,
+        support=max(version.support, 1),
+        strength=decay.strength(head, now),
+        access_count=head.usage.access_count,
+        said_at=last_said(head),
+        observed=version.tier is Tier.CANDIDATE,
+    )
 
 
 def _id(head: MemoryHead | None) -> MemoryId | None:

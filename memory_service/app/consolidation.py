@@ -143,7 +143,7 @@ class Consolidator:
                 await change.heads(list(versions)), key=lambda h: (h.created_at or h.current.recorded_at, h.id)
             )
             unchanged = {head.id: head.current.version for head in heads} == versions
-            room = workspace.state.memory_count < changes.parameters.memories_max
+            room = workspace.state.memory_count < changes.parameters_of(owner).memories_max
             at_odds = await change.linked(list(versions), Relation.CONTRADICTS)
             quarrel = any(link.from_id in versions and link.to_id in versions for link in at_odds)
             now = changes.clock.now()

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from memory_service.domain.memory import Kind, MemoryHead, Status
+from memory_service.domain.standing import Standing
 from memory_service.domain.text.scripts import UNSPACED, language_of
 
 TokenEstimate = Callable[[str], int]
@@ -59,6 +60,8 @@ class _Labels:
     as_of: str
     uncertain: str
     unsure: str
+    until: str
+    standings: Mapping[Standing, str]
     kinds: Mapping[Kind, str]
 
 
@@ -67,6 +70,16 @@ _ENGLISH: Final = _Labels(
     as_of="As of {at}.",
     uncertain="Uncertain: these contradict each other or await confirmation. Do not state them as fact; ask.",
     unsure="not certain",
+    until="until {at}",
+    standings=MappingProxyType(
+        {
+            Standing.UPCOMING: "not yet",
+            Standing.PAST: "over",
+            Standing.SUPERSEDED: "no longer true",
+            Standing.WRONG: "never true",
+            Standing.YIELDED: "outvoted",
+        }
+    ),
     kinds=MappingProxyType({kind: kind.value.replace("_", " ") for kind in Kind}),
 )
 _CHINESE: Final = _Labels(
@@ -74,6 +87,16 @@ _CHINESE: Final = _Labels(
     as_of="截至 {at}。",
     uncertain="尚不确定：以下内容互相矛盾或有待确认，不要当作事实，应先询问。",
     unsure="不太确定",
+    until="到 {at} 为止",
+    standings=MappingProxyType(
+        {
+            Standing.UPCOMING: "尚未开始",
+            Standing.PAST: "已过去",
+            Standing.SUPERSEDED: "已被取代",
+            Standing.WRONG: "并不属实",
+            Standing.YIELDED: "未被采用",
+        }
+    ),
     kinds=MappingProxyType(
         {
             Kind.PREFERENCE: "偏好",
@@ -106,6 +129,7 @@ class ContextBlock:
 def build_context_block(
     heads: Sequence[MemoryHead],
     *,
+    standings: Sequence[Standing] = (),
     query: str = "",
     as_of: datetime | None = None,
     token_budget: int | None = None,
@@ -114,7 +138,8 @@ def build_context_block(
     """The block for these memories, best first; what does not fit into `token_budget` is left out.
 
     A memory too long for what is left is passed over, and shorter ones after it may still come in. Labels are
-    Chinese when the query is (without a query: when the first memory is), English otherwise.
+    Chinese when the query is (without a query: when the first memory is), English otherwise. `standings` are those
+    of the memories, all current when left out: what is over or not yet true says so in its line.
     """
     language = language_of(query) if query.strip() else _language_of_first(heads)
     labels = _CHINESE if language == "zh" else _ENGLISH
@@ -125,7 +150,8 @@ def build_context_block(
     included: list[int] = []
     for place, head in enumerate(heads):
         contested = head.current.status is Status.CONTESTED
-        line = _line(len(included) + 1, head, labels)
+        standing = standings[place] if standings else Standing.CURRENT
+        line = _line(len(included) + 1, head, labels, standing, dated=as_of is not None)
         if left is not None:
             cost = estimate(line + "\n")
             if contested and not uncertain:
@@ -162,11 +188,15 @@ def _language_of_first(heads: Sequence[MemoryHead]) -> Literal["en", "zh", "und"
     return language_of(heads[0].current.text) if heads else "und"
 
 
-def _line(number: int, head: MemoryHead, labels: _Labels) -> str:
+def _line(number: int, head: MemoryHead, labels: _Labels, standing: Standing, *, dated: bool) -> str:
     version = head.current
     notes = [labels.kinds[version.kind], f"{version.said_at or version.recorded_at:%Y-%m-%d}"]
     if version.confidence < _UNSURE_BELOW and version.status is not Status.CONTESTED:
         notes.append(labels.unsure)
+    if standing is not Standing.CURRENT:
+        notes.append(labels.standings[standing])
+    if version.valid_to is not None and (dated or standing in (Standing.PAST, Standing.SUPERSEDED)):
+        notes.append(labels.until.format(at=f"{version.valid_to:%Y-%m-%d}"))
     return f"{number}. [{', '.join(notes)}] {quoted(version.text)}"
 
 

@@ -84,8 +84,7 @@ class Correct:
                 merged = _statement_of_slot(command)
             draft = None
             if merged is not None:
-                words = self.changes.vocabulary_of(owner)
-                draft = await self.changes.drafting.draft(merged, self.changes.clock.now(), vocabulary=words)
+                draft = await self.changes.drafting_of(owner).draft(merged, self.changes.clock.now())
             result = await self._commit(owner, command, fields, meta, base, draft)
             if result is not None:
                 return for_writer(result, meta)
@@ -118,10 +117,12 @@ class Correct:
         if command.memory_id is not None:
             return await store.get(owner, command.memory_id)
         assert command.slot is not None
-        key = slot_key(command.slot, self.changes.vocabulary)
+        key = slot_key(command.slot, self.changes.vocabulary_of(owner))
         where = MemoryFilter(slots=frozenset({key}), statuses=CURRENT_STATUSES)
         page = await store.list(owner, where, limit=limits.PAGE_SIZE_MAX)
-        return pick(page.heads)
+        now = self.changes.clock.now()
+        # What ended, or only begins later, is meant when nothing of the slot holds now.
+        return pick([head for head in page.heads if head.current.window.holds(now)] or page.heads)
 
     async def _commit(
         self,
@@ -149,6 +150,7 @@ class Correct:
                 workspace.adopt([head])
             if draft is not None:
                 await workspace.load([draft.slot], [draft.claim])
+                await workspace.load_past([draft.slot] if draft.reaches_back or command.changed_at else [])
             by = await self.changes.author(workspace, meta)
             if draft is None:
                 result = await self._missing(workspace, command, by)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from memory_service.app.cache_drops import CacheDrops
@@ -18,6 +19,8 @@ from memory_service.app.commands import (
     SlotRef,
     Statement,
 )
+from memory_service.app.disputes import left_alone
+from memory_service.app.fragmenting import WHOLE_WIDTH_MAX, width
 from memory_service.app.merging import Merging
 from memory_service.app.replay import clock_of, stored_outcome
 from memory_service.app.service import Changes, statement_payload
@@ -27,10 +30,9 @@ from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import STANDING_STATUSES, MemoryHead, Relation, Status, Visibility
+from memory_service.domain.memory import MemoryHead, Relation, Status, Visibility
 from memory_service.domain.records import (
     JournalEvent,
-    Link,
     MemoryFilter,
     StoredOutcome,
     Tombstone,
@@ -123,7 +125,7 @@ class Forget:
     ) -> list[MemoryHead]:
         change = workspace.change
         if command.says is not None:
-            claim = self._claim(command.says)
+            claim = self._claim(workspace.owner, command.says)
             heads = list(await change.heads_of_claims([claim], standing_only=False))
             return await self._with_derived(workspace, heads)
         if command.ids:
@@ -135,15 +137,18 @@ class Forget:
                 heads = await self._of_slot(workspace, command.slot)
             else:
                 assert where is not None
-                heads = list(await change.select(where, limit=self.changes.parameters.memories_max))
+                heads = list(
+                    await change.select(where, limit=self.changes.parameters_of(workspace.owner).memories_max)
+                )
         return await self._with_derived(workspace, await self._with_same_claims(workspace, heads))
 
-    def _claim(self, says: Statement) -> str:
+    def _claim(self, owner: OwnerKey, says: Statement) -> str:
         """The claim a statement makes."""
         who = audience(says.visibility or Visibility.SHARED, says.agent)
         if says.assertion is None:
             return claim_of_text(says.text, who)
-        predicate = self.changes.vocabulary.resolve(says.assertion.predicate, "statement.assertion.predicate")
+        words = self.changes.vocabulary_of(owner)
+        predicate = words.resolve(says.assertion.predicate, "statement.assertion.predicate")
         slot = slot_of_assertion(says.assertion.subject, predicate.name, who)
         return claim_of_assertion(slot, says.assertion.object)
 
@@ -159,8 +164,9 @@ class Forget:
 
     async def _of_slot(self, workspace: Workspace, slot: SlotRef) -> list[MemoryHead]:
         """What is remembered of a slot, by everybody and by each agent for itself."""
-        key = slot_key(slot, self.changes.vocabulary)
-        most = self.changes.parameters.memories_max
+        words = self.changes.vocabulary_of(workspace.owner)
+        key = slot_key(slot, words)
+        most = self.changes.parameters_of(workspace.owner).memories_max
         shared = await workspace.change.select(MemoryFilter(slots=frozenset({key})), limit=most)
         found = {head.id: head for head in shared}
         if slot.topic:
@@ -168,7 +174,7 @@ class Forget:
             spellings = {slot.topic, normalise(slot.topic), *(head.current.topic for head in shared)}
             kin = MemoryFilter(topics=frozenset(spellings))
         else:
-            predicate = self.changes.vocabulary.resolve(slot.predicate, "slot.predicate").name
+            predicate = words.resolve(slot.predicate, "slot.predicate").name
             kin = MemoryFilter(predicates=frozenset({predicate}))
         for head in await workspace.change.select(kin, limit=most):
             if same_slot(head.current.slot, key):
@@ -199,7 +205,9 @@ class Forget:
         digests = {claim for stone in await self._forgotten_before(workspace, ids) for claim in stone.claims}
         if not digests:
             return []
-        heads = await workspace.change.select(MemoryFilter(), limit=self.changes.parameters.memories_max)
+        heads = await workspace.change.select(
+            MemoryFilter(), limit=self.changes.parameters_of(workspace.owner).memories_max
+        )
         return [h for h in heads if workspace.digest(TombstoneScope.CLAIM, h.current.claim) in digests]
 
     async def _with_derived(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> list[MemoryHead]:
@@ -229,24 +237,28 @@ class Forget:
         await workspace.load([head.current.slot for head in heads], [])
         workspace.adopt(heads)
 
-    async def _left_alone(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> list[MemoryHead]:
-        """Memories that only the forgotten ones contradicted."""
-        gone = {head.id for head in heads if head.current.status is Status.CONTESTED}
-        if not gone:
-            return []
-        partners = {i for pair in await _pairs(workspace, list(gone)) for i in (pair.from_id, pair.to_id)} - gone
-        if not partners:
-            return []
-        workspace.adopt(await workspace.change.heads(list(partners)))
-        standing = {i for i in partners if _standing(workspace.heads.get(i))}
-        still = set()
-        for pair in await _pairs(workspace, list(standing)):
-            for one, other in ((pair.from_id, pair.to_id), (pair.to_id, pair.from_id)):
-                if one in standing and other not in gone:
-                    workspace.adopt(await workspace.change.heads([other]))
-                    if _standing(workspace.heads.get(other)):
-                        still.add(one)
-        return [workspace.heads[i] for i in standing - still]
+    async def _unsay(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> None:
+        """Stage that what took these memories' place is no longer found by their words (see `Kin.context`)."""
+        forgotten = {head.id for head in heads}
+        for old in heads:
+            followers = [i for i in await self._followers(workspace, old.id) if i not in forgotten]
+            if not followers:
+                continue
+            versions = [old.current, *(await workspace.change.versions(old.id))]
+            for text in {v.text for v in versions} | set(await _wordings(workspace, old)):
+                for follower in followers:
+                    workspace.unsay(follower, text)
+
+    async def _followers(self, workspace: Workspace, memory_id: MemoryId) -> list[MemoryId]:
+        """What took a memory's place, what took that one's place, and so on: words are lent along that line."""
+        found: dict[MemoryId, None] = {}
+        frontier = [memory_id]
+        while frontier:
+            links = await workspace.change.linked(frontier, Relation.SUPERSEDES)
+            wanted = set(frontier)
+            frontier = [k.from_id for k in links if k.to_id in wanted and k.from_id not in found]
+            found |= dict.fromkeys(frontier)
+        return list(found)
 
     async def _forget(
         self,
@@ -260,12 +272,12 @@ class Forget:
         await self._load_around(workspace, heads)
         reason = command.reason or "forgotten on request"
         if command.slot is not None:
-            key = slot_key(command.slot, self.changes.vocabulary)
+            key = slot_key(command.slot, self.changes.vocabulary_of(workspace.owner))
             private = {head.current.slot for head in heads if same_slot(head.current.slot, key)}
             for slot in sorted({key} | private):
                 workspace.tombstone(TombstoneScope.SLOT, slot, by)
         if command.says is not None:
-            workspace.tombstone(TombstoneScope.CLAIM, self._claim(command.says), by)
+            workspace.tombstone(TombstoneScope.CLAIM, self._claim(workspace.owner, command.says), by)
         for stone in await self._forgotten_before(workspace, command.ids):
             workspace.tombstone_of_digest(TombstoneScope.MEMORY, stone.digest, by, stone.claims)
             for digest_of_claim in stone.claims:
@@ -277,11 +289,16 @@ class Forget:
             # Only what one source said goes: the merge with it, the other sources are what they were.
             if merge.untouched:
                 await merging.restore(merge, by, reason, without=going)
+        await self._unsay(workspace, heads)
         for head in heads:
             seen, unseen = await _claims(workspace, head, by)
+            wordings = await _wordings(workspace, head)
+            seen += [claim for claim in map(partial(_claim_like, head), wordings) if claim not in seen]
             workspace.tombstone(TombstoneScope.MEMORY, str(head.id), by, seen + unseen)
             for claim in seen:
                 workspace.tombstone(TombstoneScope.CLAIM, claim, by)
+            for wording in (head.current.text, *wordings):
+                workspace.stop_wording(wording, by)
             workspace.note(
                 JournalEvent.FORGOTTEN,
                 head.id,
@@ -292,20 +309,13 @@ class Forget:
             )
             workspace.forget(head)
         settling.slots_of([head.current for head in heads], by)
-        settling.release(await self._left_alone(workspace, heads), by)
+        contested = [head.id for head in heads if head.current.status is Status.CONTESTED]
+        settling.release(await left_alone(workspace, contested), by)
         ids = [head.id for head in heads]
         state = workspace.state
         _remember_answer(workspace, by, digest, ids)
         clock = context_after(state.clock, by.meta, by.dot)
         return ForgetResult(ids, (), state.revision, clock, by.dot)
-
-
-async def _pairs(workspace: Workspace, ids: Sequence[MemoryId]) -> list[Link]:
-    """Who contradicts whom among these memories and theirs."""
-    found: list[Link] = []
-    for start in range(0, len(ids), _LOOKUP_MAX):
-        found += await workspace.change.linked(ids[start : start + _LOOKUP_MAX], Relation.CONTRADICTS)
-    return found
 
 
 async def _claims(workspace: Workspace, head: MemoryHead, by: Authorship) -> tuple[list[str], list[str]]:
@@ -321,8 +331,19 @@ async def _claims(workspace: Workspace, head: MemoryHead, by: Authorship) -> tup
     return sorted(seen), sorted({v.claim for v in versions if v.claim} - seen)
 
 
-def _standing(head: MemoryHead | None) -> bool:
-    return head is not None and head.current.status in STANDING_STATUSES
+async def _wordings(workspace: Workspace, head: MemoryHead) -> list[str]:
+    """Other words in which the memory was stated (see `kinship`)."""
+    version = head.current
+    if version.support < 2 or width(version.text) > WHOLE_WIDTH_MAX:
+        return []
+    pieces = await workspace.change.fragments(head.id, version.content_version)
+    return list(dict.fromkeys(piece.text for piece in pieces if piece.text != version.text))
+
+
+def _claim_like(head: MemoryHead, text: str) -> str:
+    """The claim that a text makes before the memory's audience."""
+    version = head.current
+    return claim_of_text(text, audience(version.visibility, version.provenance.agent))
 
 
 def _remember_answer(workspace: Workspace, by: Authorship, digest: bytes, ids: Sequence[MemoryId]) -> None:

@@ -19,24 +19,28 @@ from numpy.typing import NDArray
 from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.context_block import TokenEstimate, build_context_block, estimate_tokens
 from memory_service.app.deep import DeepSearch
+from memory_service.app.policies import STARTING_POLICIES, OwnerPolicies
 from memory_service.app.query_vector import Embedded, Pace, QueryVector
-from memory_service.app.reading import check_filter
+from memory_service.app.reading import AsOf, Shown, check_as_of, check_filter, standings
 from memory_service.app.stages import Stage, Watch
-from memory_service.app.validation import check_count, check_name, check_time, check_vector
+from memory_service.app.validation import check_count, check_name, check_vector, time_zone
 from memory_service.domain import limits
 from memory_service.domain.errors import DeadlineExceeded, InvalidInput, Reason
-from memory_service.domain.ids import OwnerKey, Revision
+from memory_service.domain.ids import MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import MemoryHead, Status, Tier
-from memory_service.domain.ranking import PROFILES, Ranked, RankingProfile, ScoreBreakdown, rank
+from memory_service.domain.ranking import Combination, Ranked, RankingProfile, ScoreBreakdown, rank
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list, names_list, neighbour_places
-from memory_service.domain.retrieval.columns import Ints, Mask
+from memory_service.domain.retrieval.columns import Floats, Ints, Mask
 from memory_service.domain.retrieval.dense import NO_VECTOR
 from memory_service.domain.retrieval.filters import current_rows, matching_rows, timely_rows, unexpired_rows
 from memory_service.domain.retrieval.fusion import CandidateLists
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
+from memory_service.domain.retrieval.timing import timing
+from memory_service.domain.standing import Standing, standing_at
 from memory_service.domain.text import analyse, check_storable
+from memory_service.domain.text.asked import AskedTime, time_asked, times_asked, without_time
 from memory_service.domain.vector_clock import VectorClock
 from memory_service.ports.clock import Clock
 from memory_service.ports.embedder import Embedder, FloatMatrix
@@ -65,6 +69,9 @@ class RecallRequest:
         agent: the agent that asks; other agents' private memories stay hidden (C14).
         reinforce: count the memories returned as used (E1). A recall of the past never counts.
         deep: search the archive and cold storage too (P9); only about the present.
+        resolve_time: take a past time that the query names, read in `time_zone` against now, as `as_of_valid`.
+            With either time given nothing is read from the query.
+        time_zone: IANA name, UTC when empty.
     """
 
     owner: OwnerKey
@@ -81,6 +88,13 @@ class RecallRequest:
     agent: str = ""
     reinforce: bool = True
     deep: bool = False
+    resolve_time: bool = False
+    time_zone: str = ""
+
+    @property
+    def times(self) -> AsOf:
+        """Both times asked about."""
+        return AsOf(self.as_of_valid, self.as_of_recorded)
 
     @property
     def as_of(self) -> datetime | None:
@@ -96,6 +110,8 @@ class RecalledMemory:
         contested: never to be presented as certain (E5).
         in_context: whether the context block has it; False only for want of tokens.
         why: short reasons for a person.
+        standing: what it is at the time that was asked about; an appointment that is over is `past`.
+        successor: the memory that took its place since, for answers about the past.
     """
 
     head: MemoryHead
@@ -103,6 +119,8 @@ class RecalledMemory:
     contested: bool
     in_context: bool
     why: tuple[str, ...]
+    standing: Standing = Standing.CURRENT
+    successor: MemoryId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +136,8 @@ class RecallResponse:
         degraded: a stage was left out for lack of time or of a backend.
         matched: how many memories the filter lets through.
         searched: how many there were to filter.
+        as_of_valid: the time in the world that the answer is about; None for now.
+        as_of_words: the words of the query that named it, "" when it did not.
     """
 
     memories: tuple[RecalledMemory, ...]
@@ -129,6 +149,8 @@ class RecallResponse:
     degraded: bool
     matched: int
     searched: int
+    as_of_valid: datetime | None = None
+    as_of_words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +180,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The use case. `profiles` are the ranking profiles by name; `aliases` find predicates by other names."""
+    """The use case. `policies` tell the owner's ranking profiles and its predicates' other names."""
 
     snapshots: SnapshotSource
     store: MemoryStore
@@ -166,8 +188,7 @@ class Recall:
     accesses: AccessRecorder
     clock: Clock
     telemetry: Telemetry
-    aliases: Aliases
-    profiles: Mapping[str, RankingProfile] = field(default_factory=lambda: PROFILES)
+    policies: OwnerPolicies = STARTING_POLICIES
     settings: RecallSettings = field(default_factory=RecallSettings)
     pace: Pace = field(default_factory=Pace)
     archive: DeepSearch | None = None
@@ -186,7 +207,9 @@ class Recall:
             DeadlineExceeded: the memories themselves could not be had in time.
             Unavailable: the store is away. (An embedder that is away only degrades the answer.)
         """
-        request, profile = self._checked(request)
+        policy = self.policies.of(request.owner)
+        request, profile = self._checked(request, policy.profiles)
+        request, asked = self._timed(request)
         watch = Watch(self.clock, self.telemetry, request.deadline_seconds)
         snapshot, embedded = await self._gathered(request, profile, watch)
         now = request.as_of or self.clock.now()
@@ -195,18 +218,23 @@ class Recall:
             snapshot, degraded = await self.archive.widened(
                 request.owner, request.query, embedded.vector, snapshot, watch
             )
-        search = _Search(snapshot, request, profile, self.aliases, embedded, self.embedder.model.id, now, watch)
+        search = _Search(snapshot, request, profile, policy.aliases, embedded, self.embedder.model.id, now, watch)
         if len(snapshot.live) >= self.settings.thread_memories_min:
             found = await asyncio.to_thread(search.run)
         else:
             found = search.run()
         found = replace(found, degraded=found.degraded or degraded)
-        response = self._answer(snapshot, request, found, watch)
+        shown = await self._shown(snapshot, request, found, now)
+        response = self._answer(snapshot, request, found, shown, watch)
+        if asked is not None:
+            response = replace(response, as_of_words=asked.words)
         if request.reinforce and request.as_of is None:
             self.accesses.record(request.owner, (m.head.id for m in response.memories), self.clock.now())
         return response
 
-    def _checked(self, request: RecallRequest) -> tuple[RecallRequest, RankingProfile]:
+    def _checked(
+        self, request: RecallRequest, profiles: Mapping[str, RankingProfile]
+    ) -> tuple[RecallRequest, RankingProfile]:
         if request.query.strip():
             check_storable(request.query, "query", limits.QUERY_CHARS_MAX)
         check_count(request.limit, "limit", minimum=1, maximum=limits.RECALL_LIMIT_MAX)
@@ -214,18 +242,18 @@ class Recall:
             check_count(request.token_budget, "token_budget", minimum=1, maximum=TOKEN_BUDGET_MAX)
         if request.where != _EVERYTHING:
             check_filter(request.where)
-        check_time(request.as_of_valid, "as_of_valid")
-        check_time(request.as_of_recorded, "as_of_recorded")
+        check_as_of(request.times)
+        time_zone(request.time_zone, "time_zone")
         if request.deep and request.as_of is not None:
             raise InvalidInput(Reason.FIELD_INVALID, "deep is only about the present, not with as_of", field="deep")
         check_name(request.agent, "agent")
-        profile = self.profiles.get(request.profile)
+        profile = profiles.get(request.profile)
         if profile is None:
             raise InvalidInput(
                 Reason.FIELD_INVALID,
                 "profile is not the name of a ranking profile",
                 field="profile",
-                metadata={"known": ", ".join(sorted(self.profiles))},
+                metadata={"known": ", ".join(sorted(profiles))},
             )
         if request.deadline_seconds is not None and request.deadline_seconds <= 0:
             _out_of_time()
@@ -234,6 +262,29 @@ class Recall:
             vector = check_vector(np.asarray(vector, np.float32), self.embedder.model.dimension, "query_embedding")
         where = replace(request.where, visible_to_agent=request.agent)
         return replace(request, where=where, vector=vector), profile
+
+    def _timed(self, request: RecallRequest) -> tuple[RecallRequest, AskedTime | None]:
+        """The request with the past time that its query names, where it asked for that and gave none.
+
+        What is answered about a time is looked for without the query's words for it.
+        """
+        now, zone = self.clock.now(), time_zone(request.time_zone, "time_zone")
+        asked = None
+        if request.resolve_time and not request.times.given and request.where.valid_at is None:
+            asked = time_asked(request.query, now, zone)
+            request = request if asked is None else replace(request, as_of_valid=asked.at)
+        if request.as_of_valid is not None:
+            request = replace(request, query=without_time(request.query, request.as_of_valid, now, zone))
+        return request, asked
+
+    async def _shown(
+        self, snapshot: OwnerSnapshot, request: RecallRequest, found: _Found, now: datetime
+    ) -> list[Shown]:
+        """What each memory found is at the time asked about; of the present, without asking the store."""
+        heads = [snapshot.head(ranked.row) for ranked in found.ranked]
+        if request.times.given:
+            return await standings(self.store, request.owner, heads, request.times, now)
+        return [Shown(head, standing_at(head.current, now)) for head in heads]
 
     async def _gathered(
         self, request: RecallRequest, profile: RankingProfile, watch: Watch
@@ -284,11 +335,19 @@ class Recall:
             notes.append(f"only the {most} versions recorded last")
         return await asyncio.to_thread(OwnerSnapshot.build, rows, model.id, model.dimension)
 
-    def _answer(self, snapshot: OwnerSnapshot, request: RecallRequest, found: _Found, watch: Watch) -> RecallResponse:
+    def _answer(
+        self,
+        snapshot: OwnerSnapshot,
+        request: RecallRequest,
+        found: _Found,
+        shown: Sequence[Shown],
+        watch: Watch,
+    ) -> RecallResponse:
         with watch.stage("answer"):
-            heads = [snapshot.head(ranked.row) for ranked in found.ranked]
+            heads = [one.head for one in shown]
             block = build_context_block(
                 heads,
+                standings=[one.standing for one in shown],
                 query=request.query,
                 as_of=request.as_of,
                 token_budget=request.token_budget,
@@ -302,8 +361,10 @@ class Recall:
                     head.current.status is Status.CONTESTED,
                     place in included,
                     tuple(_reasons(head, ranked)),
+                    one.standing,
+                    one.successor,
                 )
-                for place, (head, ranked) in enumerate(zip(heads, found.ranked, strict=True))
+                for place, (head, one, ranked) in enumerate(zip(heads, shown, found.ranked, strict=True))
             )
         return RecallResponse(
             memories,
@@ -315,6 +376,7 @@ class Recall:
             found.degraded,
             found.matched,
             len(snapshot),
+            request.as_of_valid,
         )
 
 
@@ -336,7 +398,15 @@ class _Search:
             rows = np.flatnonzero(self._eligible())
         lists = self._lexical(rows, self._dense(rows))
         with self.watch.stage("score"):
-            ranked = rank(self.snapshot, rows, lists, now=self.now, limit=self.request.limit, profile=self.profile)
+            ranked = rank(
+                self.snapshot,
+                rows,
+                lists,
+                now=self.now,
+                limit=self.request.limit,
+                profile=self.profile,
+                timing=self._timing(rows),
+            )
         return _Found(len(rows), ranked, self._degraded())
 
     def _eligible(self) -> Mask:
@@ -347,6 +417,14 @@ class _Search:
             return matching & current_rows(self.snapshot, self.now, valid_at=where.valid_at, archived=archived)
         # The store chose by what was believed then, and held then; archived memories are part of the past.
         return matching & timely_rows(self.snapshot, self.now) & unexpired_rows(self.snapshot, self.now)
+
+    def _timing(self, rows: Ints) -> Floats | None:
+        """How well each row fits the time the question is about; a profile that multiplies has no say in it."""
+        query = self.request.query
+        if not query.strip() or self.profile.combination is Combination.PRODUCT:
+            return None
+        zone = time_zone(self.request.time_zone, "time_zone") if self.request.time_zone else None
+        return timing(self.snapshot, rows, times_asked(query, self.now, zone), self.now)
 
     def _dense(self, rows: Ints) -> CandidateLists:
         vector = self.embedded.vector

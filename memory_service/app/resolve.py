@@ -44,8 +44,7 @@ class Resolve:
         draft = None
         if command.merge is not None:
             decided = replace(command.merge, source=Source.EXPLICIT_CORRECTION)
-            words = self.changes.vocabulary_of(owner)
-            draft = await self.changes.drafting.draft(decided, self.changes.clock.now(), "merge", vocabulary=words)
+            draft = await self.changes.drafting_of(owner).draft(decided, self.changes.clock.now(), "merge")
         async with self.changes.store.change(owner) as change:
             workspace = Workspace.of(change, self.changes.ids, owner)
             digest = payload_digest(workspace.state.salt, _OPERATION, _payload(command))
@@ -119,7 +118,8 @@ class Resolve:
         kept = next((head for head in heads if head.id == command.keep), None)
         touched: list[Affected] = [settling.retract(head, by, reason) for head in heads if head.id != command.keep]
         if kept is not None:
-            evidence = kept.current.evidence.attested(by.dot, self._certainty())
+            before = kept
+            evidence = kept.current.evidence.attested(by.dot, self._certainty(workspace.owner))
             kept = workspace.revise(
                 kept,
                 by,
@@ -131,7 +131,7 @@ class Resolve:
                 support=evidence.support,
                 confidence=evidence.confidence,
             )
-            settling.note(JournalEvent.RESOLVED, heads[0], kept, by, reason)
+            settling.note(JournalEvent.RESOLVED, before, kept, by, reason)
         touched += settling.slots_of([head.current for head in heads], by)
         state = workspace.state
         after = workspace.heads[kept.id] if kept is not None else None
@@ -140,8 +140,8 @@ class Resolve:
             effect = Effect.CONTESTED
         return ChangeResult(after, effect, tuple(touched), state.revision, state.clock, by.dot)
 
-    def _certainty(self) -> float:
-        return self.changes.parameters.confidence_by_source[Source.EXPLICIT_CORRECTION]
+    def _certainty(self, owner: OwnerKey) -> float:
+        return self.changes.parameters_of(owner).confidence_by_source[Source.EXPLICIT_CORRECTION]
 
 
 def _payload(command: ResolveCommand) -> dict[str, object]:

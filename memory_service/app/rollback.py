@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memory_service.app.admission import overlap
 from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect, RollbackCommand
 from memory_service.app.replay import replayed, stored_outcome
 from memory_service.app.service import Changes, for_writer
@@ -138,12 +137,13 @@ class Rollback:
         return ChangeResult(after, Effect.UPDATED, tuple(touched), state.revision, state.clock, by.dot)
 
     def _rivals(self, workspace: Workspace, head: MemoryHead, old: MemoryVersion) -> list[MemoryHead]:
-        predicate = self.changes.vocabulary.find(old.assertion.predicate) if old.assertion else None
+        predicate = (
+            self.changes.vocabulary_of(workspace.owner).find(old.assertion.predicate) if old.assertion else None
+        )
         if predicate is None or predicate.cardinality is Cardinality.MANY:
             return []
-        span = (old.valid_from, old.valid_to)
         others = [h for h in workspace.in_slot(old.slot) if h.id != head.id]
-        return [h for h in others if overlap(span, (h.current.valid_from, h.current.valid_to))]
+        return [h for h in others if old.window.overlaps(h.current.window)]
 
 
 def _without_content(command: RollbackCommand, head: MemoryHead) -> NotFound:

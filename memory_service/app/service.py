@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_service.app.admission import Admission
 from memory_service.app.causality import context_after, next_dot, seen_by
 from memory_service.app.commands import ChangeMeta, ChangeResult, Statement
 from memory_service.app.drafts import Drafting
+from memory_service.app.kinship import NO_KIN, Kin, Kinship
+from memory_service.app.policies import STARTING_POLICIES, OwnerPolicies
 from memory_service.app.settling import Settling
 from memory_service.app.workspace import Authorship, Workspace
+from memory_service.domain.decay import DecayPolicy
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.parameters import Parameters
+from memory_service.domain.retention import Retention
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.memory_store import MemoryStore
@@ -31,13 +34,23 @@ class Changes:
     clock: Clock
     ids: Ids
     telemetry: Telemetry
-    parameters: Parameters
-    vocabulary: Vocabulary
-    tenants: Mapping[str, Vocabulary] = field(default_factory=dict)
+    policies: OwnerPolicies = STARTING_POLICIES
 
     def vocabulary_of(self, owner: OwnerKey) -> Vocabulary:
         """The words as the owner's tenant has them."""
-        return self.tenants.get(owner.tenant, self.vocabulary)
+        return self.policies.of(owner).vocabulary
+
+    def parameters_of(self, owner: OwnerKey) -> Parameters:
+        """The numbers of the rules as they are for the owner."""
+        return self.policies.of(owner).parameters
+
+    def decay_of(self, owner: OwnerKey) -> DecayPolicy:
+        """How the owner's memories fade."""
+        return self.policies.of(owner).decay
+
+    def drafting_of(self, owner: OwnerKey) -> Drafting:
+        """What makes drafts of the owner's statements."""
+        return replace(self.drafting, policy=self.policies.of(owner))
 
     async def author(self, workspace: Workspace, meta: ChangeMeta) -> Authorship:
         """Number the change and find what its writer had seen; see `causality` for the errors."""
@@ -53,17 +66,31 @@ class Changes:
             retired=workspace.retired,
         )
 
+    def retention_of(self, owner: OwnerKey) -> Retention:
+        """How the owner's memories fade, and when time alone archives them."""
+        return Retention(self.policies.of(owner).decay)
+
     def settling(self, workspace: Workspace) -> Settling:
         """What settles slots in a workspace."""
         return Settling(workspace, self.ids, self.vocabulary_of(workspace.owner))
 
-    def admission(self, workspace: Workspace, similar: frozenset[MemoryId] = frozenset()) -> Admission:
+    def admission(
+        self, workspace: Workspace, similar: frozenset[MemoryId] = frozenset(), kin: Kin = NO_KIN
+    ) -> Admission:
         """What admits statements into a workspace."""
-        return Admission(workspace, self.ids, self.parameters, self.settling(workspace), similar)
+        policy = self.policies.of(workspace.owner)
+        settling = self.settling(workspace)
+        return Admission(workspace, self.ids, policy.parameters, settling, policy.decay, similar, kin)
+
+    def kinship(self) -> Kinship:
+        """What finds the memories that a plain statement speaks of."""
+        return Kinship(self.snapshots, self.drafting.embedder.model, self.clock)
 
     async def apply(self, workspace: Workspace, *authors: Authorship) -> None:
         """Hand everything staged to the store, with devices folded away when there are too many (F7)."""
-        await workspace.retire_idle(self.parameters.active_devices_max, [by.dot.device for by in authors])
+        await workspace.retire_idle(
+            self.parameters_of(workspace.owner).active_devices_max, [by.dot.device for by in authors]
+        )
         await workspace.thaw()
         await workspace.change.apply(workspace.changeset())
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 from memory_service.app.commands import Affected, Effect
 from memory_service.app.drafts import TEMPORARY_KINDS
+from memory_service.app.fragmenting import fragment
 from memory_service.app.workspace import Authorship, Workspace, affected
 from memory_service.domain.arbitration import Ruling
 from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import MemoryId
+from memory_service.domain.intervals import Window, concurrent
 from memory_service.domain.memory import (
     Assertion,
     Cardinality,
@@ -102,21 +104,102 @@ class Settling:
         self.note(JournalEvent.RETRACTED, head, after, by, reason)
         return affected(after, Effect.RETRACTED, reason)
 
+    def cut(
+        self,
+        head: MemoryHead,
+        window: Window,
+        winner: MemoryHead | None,
+        by: Authorship,
+        reason: str,
+        details: Mapping[str, str | int | float | bool],
+    ) -> list[Affected]:
+        """Stage that a memory does not hold during `window`, in which `winner` does (P10).
+
+        Of what is left before and after, the part that holds now or later keeps the memory and its standing; another
+        part becomes a memory of its own. Where nothing is left for now or later, the memory is superseded.
+        """
+        ws, old = self.workspace, head.current
+        before, after = old.window.without(window)
+        if old.window in (before, after) and winner is None:
+            return []
+        # A change of state keeps the name and the context of the statement: whose value this was.
+        kept = {"dot": old.dot, "context": old.context}
+        if after is not None and (before is None or before.over(by.now)):
+            left = ws.revise(head, by, reason, valid_from=after.start, valid_to=after.end, **kept)
+            self.note(JournalEvent.CORRECTED, head, left, by, reason, details)
+            touched = [affected(left, Effect.UPDATED, reason)]
+            if before is not None:
+                ended = replace(old, status=Status.SUPERSEDED, evidence=Evidence(), disputed=False)
+                touched.append(self._piece(ended, before, winner, by, reason))
+            return touched
+        ends = before.end if before is not None else old.valid_from or window.start or by.now
+        changes: dict[str, object] = {"valid_to": ends, **kept}
+        if before is None or before.over(by.now):
+            changes |= {"status": Status.SUPERSEDED, "evidence": Evidence(), "disputed": False}
+        if before is None and (old.valid_from or window.start):
+            changes["valid_from"] = ends
+        left = ws.revise(head, by, reason, **changes)
+        if winner is not None:
+            ws.link(winner.id, Relation.SUPERSEDES, head.id)
+        self.note(JournalEvent.SUPERSEDED, head, left, by, reason, details)
+        touched = [affected(left, Effect.SUPERSEDED, reason)]
+        if after is not None:
+            touched.append(self._piece(old, after, None, by, reason))
+        return touched
+
+    def _piece(
+        self, old: MemoryVersion, window: Window, winner: MemoryHead | None, by: Authorship, reason: str
+    ) -> Affected:
+        """Stage a memory that holds what `old` says in another stretch of time."""
+        ws = self.workspace
+        version = replace(
+            old,
+            id=MemoryId(self.ids.new()),
+            version=1,
+            content_version=1,
+            valid_from=window.start,
+            valid_to=window.end,
+            recorded_at=by.now,
+            revision=ws.state.revision,
+            reason=reason,
+        )
+        # Its vectors are made by the backfill job: no model may run while the owner is locked.
+        pieces = enumerate(fragment(old.text))
+        fragments = [Fragment(version.id, 1, n, piece, tuple(analyse(piece))) for n, piece in pieces]
+        head = ws.create_version(version, fragments, by)
+        ws.link(head.id, Relation.DERIVED_FROM, old.id)
+        if winner is not None:
+            ws.link(winner.id, Relation.SUPERSEDES, head.id)
+        self.note(JournalEvent.CREATED, None, head, by, reason)
+        return affected(head, Effect.CREATED, reason)
+
+    def archive(
+        self, head: MemoryHead, by: Authorship, reason: str, details: Mapping[str, str | int | float | bool]
+    ) -> None:
+        """Stage that a memory goes to the archive, as it is (E6): out of recall, its content and history kept."""
+        after = self.move(head, Tier.ARCHIVE, by, reason)
+        self.note(JournalEvent.ARCHIVED, head, after, by, reason, details)
+
+    def move(self, head: MemoryHead, tier: Tier, by: Authorship, reason: str) -> MemoryHead:
+        """Stage that a memory changes its tier and nothing else; the caller notes why."""
+        old = head.current
+        return self.workspace.revise(head, by, reason, tier=tier, dot=old.dot, context=old.context)
+
     def slot(self, slot: str, merge: MergePolicy, by: Authorship) -> list[Affected]:
         """Settle a single-valued slot anew after some of its values went; the slot has been loaded."""
         standing = [head for head in self.workspace.in_slot(slot) if not head.current.merged]
         touched: list[Affected] = []
         for temporary in (False, True):
-            group = [head for head in standing if (head.current.kind in TEMPORARY_KINDS) is temporary]
-            if not group:
-                continue
-            settlement = settle(merge, [_value(head) for head in group])
-            for head in group:
-                status = settlement.status[str(head.id)]
-                disputed = head.current.disputed and len(group) > 1
-                touched += self.show(head, status, by, _ALONE, disputed=disputed)
-            if not temporary:
-                touched += self.merged(slot, settlement.merged, group[0], by)
+            alike = [head for head in standing if (head.current.kind in TEMPORARY_KINDS) is temporary]
+            # Values that hold at different times do not stand against each other; the last of them speaks for now.
+            for group in concurrent(alike, lambda head: head.current.window):
+                settlement = settle(merge, [_value(head) for head in group])
+                for head in group:
+                    status = settlement.status[str(head.id)]
+                    disputed = head.current.disputed and len(group) > 1
+                    touched += self.show(head, status, by, _ALONE, disputed=disputed)
+                if not temporary and not all(head.current.window.over(by.now) for head in group):
+                    touched += self.merged(slot, settlement.merged, group[0], by)
         if not any(head.current.kind not in TEMPORARY_KINDS for head in standing):
             touched += self.merged(slot, None, None, by)
         return touched
@@ -147,7 +230,7 @@ class Settling:
         touched: list[Affected] = []
         for head in old:
             if head.current.claim == claim:
-                return touched
+                return touched + self._revive(head, by)
             after = ws.revise(head, by, "its siblings changed", status=Status.SUPERSEDED, valid_to=by.now)
             self.note(JournalEvent.SUPERSEDED, head, after, by, "its siblings changed")
             touched.append(affected(after, Effect.SUPERSEDED, "its siblings changed"))
@@ -161,10 +244,20 @@ class Settling:
         touched.append(self._make_merged(like, Assertion(assertion.subject, assertion.predicate, value), claim, by))
         return touched
 
+    def _revive(self, head: MemoryHead, by: Authorship) -> list[Affected]:
+        """Stage that what speaks for siblings is back from the archive, now that one of them was stated again."""
+        if head.current.tier is not Tier.ARCHIVE:
+            return []
+        reason = "its siblings were stated again"
+        after = self.move(head, Tier.LONG_TERM, by, reason)
+        self.note(JournalEvent.REACTIVATED, head, after, by, reason)
+        return [affected(after, Effect.REACTIVATED, reason)]
+
     def _make_merged(self, like: MemoryHead, assertion: Assertion, claim: str, by: Authorship) -> Affected:
         ws = self.workspace
         siblings = [h for h in ws.in_slot(like.current.slot) if not h.current.merged]
         text = render_assertion(assertion)
+        observed = all(h.current.tier is Tier.CANDIDATE for h in siblings)
         version = replace(
             like.current,
             id=MemoryId(self.ids.new()),
@@ -174,6 +267,7 @@ class Settling:
             claim=claim,
             assertion=assertion,
             source=Source.DERIVED,
+            tier=Tier.CANDIDATE if observed else Tier.LONG_TERM,
             support=sum(h.current.support for h in siblings),
             confidence=min(h.current.confidence for h in siblings),
             status=Status.ACTIVE,
@@ -203,7 +297,8 @@ class Settling:
         reason: str,
         details: Mapping[str, str | int | float | bool] | None = None,
     ) -> None:
-        """Stage the journal entry of a change of state."""
+        """Stage the journal entry of a change of state, with the evidence that stands behind the claim."""
+        evidence = {"support": after.current.support, "confidence": round(after.current.confidence, 4)}
         self.workspace.note(
             event,
             after.id,
@@ -212,15 +307,19 @@ class Settling:
             reason,
             before=before.current.status.value if before else "",
             after=after.current.status.value,
-            details=details,
+            details=evidence | dict(details or {}),
         )
 
 
 def ruling_details(ruling: Ruling | None) -> dict[str, str | int | float | bool]:
-    """The numbers of an arbitration, for the journal."""
+    """The numbers of an arbitration and the parameters in force, for the journal."""
     if ruling is None:
         return {}
-    return {"stubbornness": round(ruling.stubbornness, 4), "needed": round(ruling.needed, 4)}
+    return {
+        "stubbornness": round(ruling.stubbornness, 4),
+        "needed": round(ruling.needed, 4),
+        **ruling.in_force,
+    }
 
 
 def _value(head: MemoryHead) -> Value:

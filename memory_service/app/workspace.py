@@ -13,7 +13,10 @@ from datetime import datetime
 from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect
 from memory_service.app.drafts import Draft
 from memory_service.app.fragmenting import waiting_fragments
+from memory_service.domain import lifecycle
+from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.evidence import RETIRED, Knowledge, Retirement
+from memory_service.domain.fingerprint import fingerprint, pack, restates, unpack
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import (
     STANDING_STATUSES,
@@ -29,9 +32,11 @@ from memory_service.domain.records import (
     ChangeRecord,
     Changeset,
     Fragment,
+    JobRequest,
     JournalEntry,
     JournalEvent,
     Link,
+    MemoryFilter,
     OwnerState,
     StoredOutcome,
     Tombstone,
@@ -41,6 +46,11 @@ from memory_service.domain.slots import tombstone_digest
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.clock import Ids
 from memory_service.ports.memory_store import OwnerChange
+
+_WORDINGS_MAX = 2_000
+"""Newest forgotten wordings that an inferred statement is compared with."""
+PAST_VALUES_MAX = 1_000
+"""Replaced values of a slot that a statement about the past may limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +68,10 @@ class Authorship:
     def knowledge(self) -> Knowledge:
         """The context, read with what is known of retired devices."""
         return Knowledge(self.context, self.retired)
+
+
+_Move = tuple[lifecycle.State | None, lifecycle.State]
+"""A memory's state before a version staged here, and after it."""
 
 
 @dataclass(slots=True)
@@ -81,8 +95,12 @@ class Workspace:
     _outcomes: list[StoredOutcome] = field(default_factory=list)
     _changes: list[ChangeRecord] = field(default_factory=list)
     _thawed: dict[MemoryId, None] = field(default_factory=dict)
+    _moves: dict[tuple[MemoryId, int], _Move] = field(default_factory=dict)
+    _jobs: list[JobRequest] = field(default_factory=list)
     _retired_now: dict[DeviceId, Retirement] = field(default_factory=dict)
     retired: dict[DeviceId, Retirement] = field(default_factory=dict)
+    _unsaid: dict[tuple[MemoryId, str], None] = field(default_factory=dict)
+    _wordings: list[Mapping[int, int]] | None = None
 
     @classmethod
     def of(cls, change: OwnerChange, ids: Ids, owner: OwnerKey) -> Workspace:
@@ -176,11 +194,37 @@ class Workspace:
                 self.tombstones.setdefault(stone.digest, []).append(stone)
         return [i for i in missing if not self.origin_stones([i])]
 
+    async def load_wordings(self) -> None:
+        """Fetch the fingerprints of what was forgotten."""
+        if self._wordings is None:
+            stones = await self.change.forgotten_wordings(limit=_WORDINGS_MAX) if self.state.revision else ()
+            self._wordings = [unpack(stone.digest) for stone in stones]
+
+    def was_forgotten(self, text: str) -> bool:
+        """Whether a text restates, in whatever words, what was forgotten; fingerprints have been loaded."""
+        if not self._wordings:
+            return False
+        stated = fingerprint(text, self.state.salt)
+        return any(restates(stated, forgotten) for forgotten in self._wordings)
+
     def adopt(self, heads: Iterable[MemoryHead]) -> None:
         """Take heads that were read, unless a newer version of them is staged here."""
         for head in heads:
-            if head.id not in self.heads and head.id not in self._forgotten:
-                self._place(head)
+            if head.id not in self._forgotten:
+                # One that is here already may have been read for its slot, and now be looked for by its claim.
+                self._place(self.heads.get(head.id, head))
+
+    async def load_past(self, slots: Iterable[str]) -> None:
+        """Fetch the values of these (loaded) slots that were replaced, at most `PAST_VALUES_MAX` of them."""
+        wanted = frozenset(slot for slot in slots if slot)
+        if wanted and self.state.revision:
+            where = MemoryFilter(slots=wanted, statuses=frozenset({Status.SUPERSEDED}))
+            self.adopt(await self.change.select(where, limit=PAST_VALUES_MAX))
+
+    def past_of(self, slot: str) -> list[MemoryHead]:
+        """Superseded heads of a slot, as far as they were loaded or replaced in this change."""
+        heads = [self.heads[i] for i in self._by_slot.get(slot, ()) if i in self.heads]
+        return [h for h in heads if h.current.slot == slot and h.current.status is Status.SUPERSEDED]
 
     def in_slot(self, slot: str) -> list[MemoryHead]:
         """Current heads of a loaded slot."""
@@ -262,7 +306,7 @@ class Workspace:
         }
         version = replace(old, **(fields | changes))  # type: ignore[arg-type]
         revised = replace(self._hot(head), current=version)
-        self._stage(revised)
+        self._stage(revised, old)
         return revised
 
     def rewrite(self, head: MemoryHead, draft: Draft, by: Authorship, reason: str, **fixed: object) -> MemoryHead:
@@ -276,7 +320,7 @@ class Workspace:
         }
         version = replace(fresh, **(fields | fixed))  # type: ignore[arg-type]
         revised = replace(self._hot(head), current=version)
-        self._stage(revised)
+        self._stage(revised, old)
         self._fragments.extend(draft.fragments(head.id, version.content_version))
         return revised
 
@@ -333,9 +377,30 @@ class Workspace:
         self._new_tombstones.append(stone)
         self.tombstones.setdefault(stone.digest, []).append(stone)
 
+    def unsay(self, memory_id: MemoryId, text: str) -> None:
+        """Stage that a memory is no longer searched by a text that another one said."""
+        self._unsaid[memory_id, text] = None
+
+    def stop_wording(self, text: str, by: Authorship) -> None:
+        """Stage that what restates `text`, and is merely inferred, does not come back (B3)."""
+        buckets = fingerprint(text, self.state.salt)
+        if buckets:
+            self.tombstone_of_digest(TombstoneScope.WORDING, pack(buckets), by)
+            if self._wordings is not None:
+                self._wordings.append(buckets)
+
+    def enqueue(self, request: JobRequest) -> None:
+        """Stage work that follows from the change, to be done later by whichever worker is free (P2)."""
+        self._jobs.append(request)
+
     def link(self, from_id: MemoryId, relation: Relation, to_id: MemoryId) -> None:
         """Stage a link, once."""
         self._links[Link(from_id, relation, to_id)] = None
+
+    def staged_links(self, ids: Sequence[MemoryId], relation: Relation) -> list[Link]:
+        """Links of this relation staged from or to any of `ids`."""
+        wanted = set(ids)
+        return [k for k in self._links if k.relation is relation and (k.from_id in wanted or k.to_id in wanted)]
 
     def note(
         self,
@@ -349,7 +414,17 @@ class Workspace:
         after: str = "",
         details: Mapping[str, str | int | float | bool] | None = None,
     ) -> None:
-        """Stage a journal entry."""
+        """Stage a journal entry; a change of state also tells the tiers, where the tier changes.
+
+        Raises:
+            InternalError: for a change of state that a memory's life does not have (see `lifecycle`).
+        """
+        told = dict(details or {})
+        before_state, after_state = self._moves.get((memory_id, version), (None, None))
+        if event is not JournalEvent.FORGOTTEN:  # which every memory may be
+            lifecycle.check(event, before_state, after_state)
+        if before_state and after_state and before_state.tier is not after_state.tier:
+            told |= {"tier_before": before_state.tier.value, "tier_after": after_state.tier.value}
         self._journal.append(
             JournalEntry(
                 revision=self.state.revision,
@@ -363,7 +438,7 @@ class Workspace:
                 reason=reason,
                 before=before,
                 after=after,
-                details=dict(details or {}),
+                details=told,
             )
         )
 
@@ -402,13 +477,29 @@ class Workspace:
         """Fragments staged in this commit for one text of a memory."""
         return [f for f in self._fragments if f.memory_id == memory_id and f.content_version == content_version]
 
+    def staged_ids(self) -> list[MemoryId]:
+        """Memories that have a version staged in this commit, each once, in order."""
+        return list(dict.fromkeys(version.id for version in self._versions if version.id in self.heads))
+
+    def reword(self, fragments: Sequence[Fragment]) -> None:
+        """Stage another wording of what a memory says, to be searched by as well (F5)."""
+        self._fragments.extend(fragments)
+
     @property
     def dirty(self) -> bool:
         """Whether anything was accepted."""
         return self.state.revision != self.change.state.revision
 
     def changeset(self) -> Changeset:
-        """Everything staged. Versions of memories forgotten later in the same commit are kept as redacted."""
+        """Everything staged. Versions of memories forgotten later in the same commit are kept as redacted.
+
+        Raises:
+            InternalError: a change of state that the journal does not tell of.
+        """
+        told = {(entry.memory_id, entry.version) for entry in self._journal}
+        for move, (before, after) in self._moves.items():
+            if before != after and move not in told:
+                raise InternalError(Reason.INTERNAL, f"a memory went from {before} to {after} and nobody said why")
         return Changeset(
             state=self.state,
             versions=tuple(self._versions),
@@ -418,13 +509,17 @@ class Workspace:
             journal=tuple(self._journal),
             tombstones=tuple(self._new_tombstones),
             forgotten=tuple(self._forgotten),
+            unsaid=tuple((i, text) for i, text in self._unsaid if i not in self._forgotten),
             outcomes=tuple(self._outcomes),
             changes=tuple(self._changes),
             retired=dict(self._retired_now),
             thawed=tuple(self._thawed),
+            jobs=tuple(self._jobs),
         )
 
-    def _stage(self, head: MemoryHead) -> None:
+    def _stage(self, head: MemoryHead, before: MemoryVersion | None = None) -> None:
+        state = None if before is None else lifecycle.State.of(before)
+        self._moves[head.id, head.current.version] = (state, lifecycle.State.of(head.current))
         self._versions.append(head.current)
         self._place(head)
 

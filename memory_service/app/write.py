@@ -7,22 +7,28 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from memory_service.app.admission import EXPLICIT
 from memory_service.app.commands import BatchItem, ChangeMeta, ChangeResult, Statement
+from memory_service.app.disputes import left_alone
 from memory_service.app.drafts import Draft
 from memory_service.app.group_commit import GroupCommit
+from memory_service.app.kinship import NO_KIN, Kin, Nearby, settled_in, takes_part
 from memory_service.app.replay import replayed, stored_outcome
+from memory_service.app.review import was_rejected
 from memory_service.app.service import Changes, for_writer, statement_payload
 from memory_service.app.targets import not_found
 from memory_service.app.validation import check_list, check_meta
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
-from memory_service.domain.errors import DeadlineExceeded, MemoryServiceError, Unavailable
+from memory_service.domain.errors import DeadlineExceeded, InternalError, MemoryServiceError, Unavailable
 from memory_service.domain.ids import MemoryId, OwnerKey
+from memory_service.domain.memory import STANDING_STATUSES, Source, Status
 from memory_service.domain.records import Fragment
 from memory_service.domain.slots import payload_digest
 from memory_service.domain.vector_clock import VectorClock
 
 _OPERATION = "write"
+_REJECTED = "a person rejected it in review"
 _COMPARED_MAX = 16
 """Newest memories of a topic whose vectors a new statement is compared with."""
 
@@ -47,8 +53,7 @@ class Write:
             LimitExceeded: for a full quota or disk. Unavailable: when the database is away.
         """
         check_meta(meta)
-        words = self.changes.vocabulary_of(owner)
-        draft = await self.changes.drafting.draft(statement, self.changes.clock.now(), vocabulary=words)
+        draft = await self.changes.drafting_of(owner).draft(statement, self.changes.clock.now())
         return await self._group.join(owner, (draft, meta))
 
     async def _commit_group(
@@ -90,11 +95,8 @@ class Write:
         ]
         places = list(positions if positions is not None else range(len(items)))
         fields = [f"items[{place}].memory" for place in places]
-        drafts = await self.changes.drafting.draft_all(
-            [item.statement for item in items],
-            self.changes.clock.now(),
-            fields,
-            vocabulary=self.changes.vocabulary_of(owner),
+        drafts = await self.changes.drafting_of(owner).draft_all(
+            [item.statement for item in items], self.changes.clock.now(), fields
         )
         for index, meta in enumerate(metas):
             try:
@@ -109,19 +111,24 @@ class Write:
         accepted = [draft for draft in drafts if isinstance(draft, Draft)]
         if not accepted:
             return [draft for draft in drafts if isinstance(draft, MemoryServiceError)]
+        pairs = zip(drafts, metas, strict=True)
+        compared = [d if isinstance(d, Draft) and takes_part(d, meta) else None for d, meta in pairs]
+        nearby = await self.changes.kinship().nearby(owner, compared)
         results: list[ChangeResult | MemoryServiceError] = []
         async with self.changes.store.change(owner) as change:
             workspace = Workspace.of(change, self.changes.ids, owner)
             authors: list[Authorship] = []
-            await workspace.load([d.slot for d in accepted], [d.claim for d in accepted])
-            for draft, meta in zip(drafts, metas, strict=True):
+            keys = [(d.slot, d.claim) for d in accepted] + [key for d in accepted for key in d.former]
+            await workspace.load([slot for slot, _ in keys], [claim for _, claim in keys])
+            await workspace.load_past(d.slot for d in accepted if d.reaches_back)
+            for draft, meta, near in zip(drafts, metas, nearby, strict=True):
                 if isinstance(draft, MemoryServiceError):
                     results.append(draft)
                     continue
                 try:
-                    results.append(await self._admit(workspace, draft, meta, authors))
-                except (Unavailable, DeadlineExceeded):
-                    raise  # the store failed: nothing is decided about this item or any other
+                    results.append(await self._admit(workspace, draft, meta, near, authors))
+                except (Unavailable, DeadlineExceeded, InternalError):
+                    raise  # the store or a rule failed: nothing is decided about this item or any other
                 except MemoryServiceError as error:
                     results.append(error)
             if workspace.dirty:
@@ -134,7 +141,7 @@ class Write:
         return results
 
     async def _admit(
-        self, workspace: Workspace, draft: Draft, meta: ChangeMeta, authors: list[Authorship]
+        self, workspace: Workspace, draft: Draft, meta: ChangeMeta, near: Nearby, authors: list[Authorship]
     ) -> ChangeResult:
         digest = payload_digest(workspace.state.salt, _OPERATION, statement_payload(draft.statement))
         known = await stored_outcome(workspace, _OPERATION, meta, digest)
@@ -144,11 +151,34 @@ class Write:
         if unknown:
             raise not_found(unknown[0], f"{draft.field}.derived_from")
         by = await self.changes.author(workspace, meta)
+        if draft.source in (Source.INFERRED, Source.DERIVED):
+            await workspace.load_wordings()
         similar = await self._similar(workspace, draft)
-        result = self.changes.admission(workspace, similar).admit(draft, by)
+        if await self._rejected(workspace, draft):
+            result = self.changes.admission(workspace, similar).suppress(by, _OPERATION, _REJECTED)
+        else:
+            kin = NO_KIN
+            if takes_part(draft, meta):
+                kin = await self.changes.kinship().kin(workspace, draft, near)
+                draft = settled_in(draft, kin)
+            result = self.changes.admission(workspace, similar, kin).admit(draft, by)
+            await self._release(workspace, kin, by)
         workspace.answer(_OPERATION, by, digest, result)
         authors.append(by)
         return for_writer(result, meta)
+
+    async def _rejected(self, workspace: Workspace, draft: Draft) -> bool:
+        """Whether a person said of the same claim that it is wrong, and the user has not said it since (P13)."""
+        if not draft.sensitive or draft.source in EXPLICIT or workspace.with_claim(draft.claim):
+            return False
+        heads = await workspace.change.heads_of_claims([draft.claim], standing_only=False)
+        return any(was_rejected(head) for head in heads)
+
+    async def _release(self, workspace: Workspace, kin: Kin, by: Authorship) -> None:
+        """Stage that what only a value now replaced contradicted stands undisputed again (E5)."""
+        contested = [i for i, (head, _) in kin.rivals.items() if head.current.status is Status.CONTESTED]
+        gone = [i for i in contested if workspace.heads[i].current.status not in STANDING_STATUSES]
+        self.changes.settling(workspace).release(await left_alone(workspace, gone), by)
 
     async def _similar(self, workspace: Workspace, draft: Draft) -> frozenset[MemoryId]:
         """Memories of the topic the writer named that say almost the same, by the model's own measure (E10)."""

@@ -154,6 +154,7 @@ def check_server(session: Session) -> Iterator[Check]:
             yield check_embedder(info)
             yield check_clock(info, took)
             yield check_recall(client)
+            yield check_jobs(client)
     except Unauthenticated as error:
         name = "key" if error.attempts else "credentials"
         advice = "Give the key by --key or MEMORY_SERVICE_KEY; `memory-service keys create NAME` makes one."
@@ -222,6 +223,23 @@ def check_recall(client: MemoryClient) -> Check:
     if took > RECALL_SECONDS_WARN:
         return Check("recall", State.WARN, f"took {took:.2f} s", "Once is warming up; try again.")
     return Check("recall", State.OK, f"{took * 1000:.1f} ms")
+
+
+def check_jobs(client: MemoryClient) -> Check:
+    """Whether somebody does the background work, and whether any of it failed for good."""
+    from memory_service.client import PermissionDenied
+
+    try:
+        view = client.list_jobs()
+    except PermissionDenied:
+        return Check("jobs", State.SKIP, "the key is not an admin's")
+    failed = sum(job.failed for job in view.jobs)
+    found = f"{view.workers} worker(s), {sum(job.waiting for job in view.jobs)} job(s) wait, {failed} failed for good"
+    if not view.workers:
+        return Check("jobs", State.WARN, found, "Nobody works on them: start `memory-service worker`.")
+    if failed:
+        return Check("jobs", State.WARN, found, "See `memory-service jobs --failed`; then `jobs requeue --all`.")
+    return Check("jobs", State.OK, found)
 
 
 def all_checks(session: Session) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""Commands on memories: write, recall, correct, forget, list, show, history, rollback, unmerge."""
+"""Commands on memories: write, recall, feedback, correct, forget, list, show, history, rollback, unmerge."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ Confidence = Annotated[float | None, typer.Option(help="0 to 1.")]
 Importance = Annotated[float | None, typer.Option(help="0 to 1.")]
 Time = Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601; local time without a zone.")]
 Agent = Annotated[str | None, typer.Option(help="Agent that writes or asks.")]
+AsOf = Annotated[str | None, typer.Option("--as-of", metavar="TIME", help="What held in the world then.")]
+AsBelieved = Annotated[
+    str | None, typer.Option("--as-believed", "--believed-at", metavar="TIME", help="What was believed then.")
+]
 ConversationId = Annotated[str | None, typer.Option("--session", help="Conversation it came from.")]
 Reason = Annotated[str, typer.Option(help="Why; kept in the history.")]
 
@@ -105,8 +109,12 @@ def recall(
     kinds: Kinds = None,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="Only with this label (repeatable).")] = None,
     conversation: Annotated[str | None, typer.Option("--session", help="Only of this conversation.")] = None,
-    as_of: Annotated[str | None, typer.Option(metavar="TIME", help="What held in the world then.")] = None,
-    believed_at: Annotated[str | None, typer.Option(metavar="TIME", help="What was believed then.")] = None,
+    as_of: AsOf = None,
+    as_believed: AsBelieved = None,
+    resolve_time: Annotated[
+        bool, typer.Option("--resolve-time", help="Answer about the past time that the question names.")
+    ] = False,
+    time_zone: Annotated[str, typer.Option(help="Your zone for --resolve-time, e.g. Asia/Shanghai.")] = "",
     profile: Annotated[str, typer.Option(help="Ranking profile.")] = "",
     agent: Agent = None,
     token_budget: Annotated[int, typer.Option(help="Tokens of the context block; 0 is unlimited.")] = 0,
@@ -128,7 +136,9 @@ def recall(
             where=None if where == MemoryFilter() else where,
             consistency=Consistency.fully_consistent() if fresh else None,
             as_of_valid=parse_time(as_of),
-            as_of_recorded=parse_time(believed_at),
+            as_of_recorded=parse_time(as_believed),
+            resolve_time=resolve_time,
+            time_zone=time_zone,
             profile=profile,
             agent=agent,
             token_budget=token_budget,
@@ -258,6 +268,8 @@ def list_memories(
     tags: Annotated[list[str] | None, typer.Option("--tag", help="Only with this label (repeatable).")] = None,
     conversation: Annotated[str | None, typer.Option("--session", help="Only of this conversation.")] = None,
     agent: Agent = None,
+    as_of: AsOf = None,
+    as_believed: AsBelieved = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many at most; 0 is all.")] = 50,
 ) -> None:
     """List memories in order of creation."""
@@ -272,18 +284,32 @@ def list_memories(
         sessions=[conversation] if conversation else (),
     )
     with session.client() as client:
-        every = client.list(where=where, agent=agent, page_size=min(limit or 500, 500))
+        every = client.list(
+            where=where,
+            agent=agent,
+            page_size=min(limit or 500, 500),
+            as_of_valid=parse_time(as_of),
+            as_of_recorded=parse_time(as_believed),
+        )
         found = list(itertools.islice(every, limit or None))
     session.show({"memories": found}, lambda out: render.memories(out, found))
 
 
 @with_client_options
-def show(session: Session, memory_id: MemoryId, agent: Agent = None) -> None:
-    """Show everything known of one memory."""
+def show(
+    session: Session,
+    memory_id: MemoryId,
+    agent: Agent = None,
+    as_of: AsOf = None,
+    as_believed: AsBelieved = None,
+) -> None:
+    """Show everything known of one memory, now or at another time."""
     from memory_service.cli import render
 
     with session.client() as client:
-        detail = client.get(memory_id, agent=agent)
+        detail = client.get(
+            memory_id, agent=agent, as_of_valid=parse_time(as_of), as_of_recorded=parse_time(as_believed)
+        )
     session.show(detail, lambda out: render.detail(out, detail))
 
 
@@ -295,6 +321,23 @@ def history(session: Session, memory_id: MemoryId) -> None:
     with session.client() as client:
         shown = client.history(memory_id)
     session.show(shown, lambda out: render.timeline(out, shown))
+
+
+@with_client_options
+def feedback(
+    session: Session,
+    adopted: Annotated[list[str] | None, typer.Option(metavar="ID", help="It was of use (repeatable).")] = None,
+    rejected: Annotated[list[str] | None, typer.Option(metavar="ID", help="It was of no use (repeatable).")] = None,
+    request_id: Annotated[str | None, typer.Option(help="Makes repeating the command harmless.")] = None,
+) -> None:
+    """Say which recalled memories were of use: they fade more slowly, the others sooner."""
+    from memory_service.cli import render
+
+    if not adopted and not rejected:
+        raise typer.BadParameter("name a memory: --adopted ID or --rejected ID")
+    with session.client() as client:
+        result = client.record_feedback(adopted=adopted or (), rejected=rejected or (), request_id=request_id)
+    session.show(result, lambda out: render.feedback(out, result))
 
 
 @with_client_options

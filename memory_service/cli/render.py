@@ -15,6 +15,7 @@ from memory_service.cli.common import one_line
 from memory_service.client import (
     ContestedSlot,
     Context,
+    FeedbackResult,
     ForgetResult,
     History,
     Memory,
@@ -46,7 +47,7 @@ _COLOURS = {
 
 
 _NOT_REMEMBERED = {
-    "suppressed": "not remembered: what it says was forgotten, and this writer had not seen that",
+    "suppressed": "not remembered: what it says was forgotten or rejected, and this writer had not seen that",
 }
 
 
@@ -91,6 +92,22 @@ def statement(memory: Memory) -> str:
         said = memory.assertion
         return one_line(f"{said.subject} {said.predicate} {json.dumps(said.object, ensure_ascii=False)}")
     return ""
+
+
+_STANDING_COLOURS = {"superseded": "yellow", "past": "dim", "wrong": "red", "upcoming": "cyan", "yielded": "yellow"}
+
+
+def standing(memory: Memory) -> str:
+    """What a memory is at the time asked about, "" when it simply holds: until when, and what took its place."""
+    word = memory.standing.value
+    colour = _STANDING_COLOURS.get(word)
+    until = f"until {when(memory.valid_to)}" if memory.valid_to and word != "wrong" else ""
+    by = f"then {memory.superseded_by}" if memory.superseded_by else ""
+    if colour is None:
+        return f"[dim]{' · '.join(part for part in (until, by) if part)}[/]" if by else ""
+    since = f"from {when(memory.valid_from)}" if word == "upcoming" else ""
+    facts = [word.replace("wrong", "wrong, never true"), since or until, by]
+    return f"[{colour}]{' · '.join(fact for fact in facts if fact)}[/]"
 
 
 def change(out: Console, result: WriteResult) -> None:
@@ -154,6 +171,13 @@ def revoked(out: Console, result: RevokeResult, *, preview: bool) -> None:
     affected(out, result.affected)
 
 
+def feedback(out: Console, result: FeedbackResult) -> None:
+    """What was recorded of recalled memories."""
+    out.print(f"recorded {result.recorded} {'memory' if result.recorded == 1 else 'memories'}")
+    for memory_id in result.missing_ids:
+        out.print(f"[dim]not there any more: {escape(memory_id)}[/]")
+
+
 def told(out: Console, one: WatchEvent | WatchCheckpoint) -> None:
     """One message of a watch."""
     if isinstance(one, WatchCheckpoint):
@@ -178,6 +202,8 @@ def affected(out: Console, others: Iterable[Affected]) -> None:
 
 def recalled(out: Console, result: RecallResult, *, explain: bool) -> None:
     """Memories found, best first, with bars relative to the best and why each is here."""
+    if result.as_of_words:
+        out.print(f"[dim]as of {when(result.as_of_valid)}: “{escape(result.as_of_words)}” in the question[/]")
     if not result.memories:
         out.print("[dim]nothing found[/]")
     best = max((found.score for found in result), default=0.0) or 1.0
@@ -188,6 +214,8 @@ def recalled(out: Console, result: RecallResult, *, explain: bool) -> None:
         facts = [found.memory.kind.value, when(found.memory.said_at or found.memory.recorded_at), found.why]
         out.print(f"   [dim]{escape(' · '.join(fact for fact in facts if fact))}[/]")
         out.print(f"   [dim]{found.memory.id}[/]")
+        if shown := standing(found.memory):
+            out.print(f"   {shown}")
         if explain:
             part = found.breakdown
             out.print(
@@ -204,12 +232,20 @@ def recalled(out: Console, result: RecallResult, *, explain: bool) -> None:
             out.print(f"[yellow]without {escape(stage.name)}: {escape(stage.note)}[/]")
 
 
+def _shown_status(memory: Memory) -> str:
+    """The status, or what it is at the time asked about where that says more."""
+    word = memory.standing.value
+    if word in _STANDING_COLOURS:
+        return f"[{_STANDING_COLOURS[word]}]{word}[/]"
+    return coloured(memory.status.value if word == "unknown" or memory.status.value == "contested" else "active")
+
+
 def memories(out: Console, found: Sequence[Memory]) -> None:
     """A table of memories."""
     made = table("id", "kind", "status", "said", "memory", fold=["memory"])
     for memory in found:
         said = when(memory.said_at or memory.recorded_at)
-        made.add_row(memory.id, memory.kind.value, coloured(memory.status.value), said, Text(statement(memory)))
+        made.add_row(memory.id, memory.kind.value, _shown_status(memory), said, Text(statement(memory)))
     if found:
         out.print(made)
     else:
@@ -226,6 +262,7 @@ def detail(out: Console, shown: MemoryDetail) -> None:
         "id": memory.id,
         "etag": memory.etag,
         "status": f"{memory.status.value}, {memory.tier.value}" + (", in cold storage" if memory.cold else ""),
+        "standing": Text.from_markup(standing(memory)).plain,
         "kind": memory.kind.value,
         "topic": memory.topic,
         "tags": ", ".join(memory.tags),
@@ -236,7 +273,7 @@ def detail(out: Console, shown: MemoryDetail) -> None:
         "said": when(memory.said_at),
         "recorded": when(memory.recorded_at),
         "expires": when(memory.expires_at),
-        "use": f"{memory.access_count} recalls, {memory.adopted_count} adopted",
+        "use": f"{memory.access_count} recalls, {memory.adopted_count} adopted, {memory.rejected_count} rejected",
         "from": _origin(memory),
         "reason": memory.reason,
         "links": "\n".join(f"{link.from_id} {link.relation.value} {link.to_id}" for link in shown.links),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,6 +64,34 @@ def serve(
     from memory_service import server
 
     raise typer.Exit(server.run(settings))
+
+
+def worker(
+    data_dir: DataDir = None,
+    ops_listen: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Where /metrics, /livez and /readyz listen; a free port without it."),
+    ] = None,
+    database_url: DatabaseUrl = None,
+    redis_url: RedisUrl = None,
+    embedder: Annotated[str | None, typer.Option(help="Embedding model; as the servers have it.")] = None,
+    log_level: LogLevel = None,
+) -> None:
+    """Work on background jobs without serving, beside servers on the same databases."""
+    if ops_listen is None and "MEMORY_SERVICE_OPS_LISTEN" not in os.environ:
+        ops_listen = "127.0.0.1:0"
+    settings = settings_from(
+        data_dir=data_dir,
+        ops_listen=ops_listen,
+        database_url=database_url,
+        redis_url=redis_url,
+        embedder=embedder,
+        log_level=log_level,
+        worker=True,
+    )
+    from memory_service import server
+
+    raise typer.Exit(server.run(settings, worker_only=True))
 
 
 def migrate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
 from typing import Self
 
 from memory_service.client import types as t
@@ -77,13 +78,24 @@ class AsyncMemoryClient(Core):
         *,
         where: t.MemoryFilter | None = None,
         page_size: int = 0,
+        as_of_valid: datetime | None = None,
+        as_of_recorded: datetime | None = None,
         agent: str | None = None,
         user: str | None = None,
         timeout_seconds: float | None = None,
     ) -> AsyncIterator[t.Memory]:
-        """All memories in order of creation, page by page; `timeout_seconds` is for each page."""
+        """All memories in order of creation, page by page; `timeout_seconds` is for each page.
+
+        The as-of times are those of `list_page`.
+        """
         return self._iterate(
-            where=where, page_size=page_size, agent=agent, user=user, timeout_seconds=timeout_seconds
+            where=where,
+            page_size=page_size,
+            as_of_valid=as_of_valid,
+            as_of_recorded=as_of_recorded,
+            agent=agent,
+            user=user,
+            timeout_seconds=timeout_seconds,
         )
 
     def watch(

@@ -11,13 +11,14 @@ from memory_service.client import types as t
 from memory_service.client.batches import BatchProgress, BatchWriter, WriteOutcome
 from memory_service.client.decisions import Decisions
 from memory_service.client.errors import InvalidArgument
+from memory_service.client.policies import PolicyCalls
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
 
 BATCH_SIZE = 100
 
 
-class Core(Decisions):
+class Core(PolicyCalls, Decisions):
     """Every call of the API as a coroutine. Arguments common to all of them:
 
     Args:
@@ -207,6 +208,8 @@ class Core(Decisions):
         token_budget: int = 0,
         read_only: bool = False,
         query_embedding: Sequence[float] = (),
+        resolve_time: bool = False,
+        time_zone: str = "",
         deep: bool = False,
         agent: str | None = None,
         user: str | None = None,
@@ -224,6 +227,9 @@ class Core(Decisions):
             token_budget: tokens the context block may take; unlimited when 0.
             read_only: leave no trace in use counts.
             query_embedding: the question's vector, made by the service when empty.
+            resolve_time: take a past time that the query names ("three months ago") as `as_of_valid`; the answer says
+                which it took. Nothing is taken when an as-of time is given.
+            time_zone: zone of whoever asks, for `resolve_time`; UTC when empty.
             deep: search the archive and cold storage too; slower, and only about the present.
             agent: who asks (its private memories included); the client's agent when None.
         """
@@ -242,6 +248,8 @@ class Core(Decisions):
             profile=encode.text(profile, "profile"),
             agent=self._agent(agent),
             read_only=read_only,
+            resolve_time=resolve_time,
+            time_zone=encode.text(time_zone, "time_zone"),
             deep=deep,
         )
         began = self._causality.begin()
@@ -256,13 +264,23 @@ class Core(Decisions):
         self,
         memory_id: str,
         *,
+        as_of_valid: datetime | None = None,
+        as_of_recorded: datetime | None = None,
         agent: str | None = None,
         user: str | None = None,
         timeout_seconds: float | None = None,
     ) -> t.MemoryDetail:
-        """Read one memory and what it is joined to. Raises NotFound when this user has no such memory."""
+        """Read one memory and what it is joined to: as it stands, or as it was believed at `as_of_recorded`.
+
+        Its `standing` is what it is now, or in the world at `as_of_valid`. Raises NotFound when this user has no such
+        memory, had none then, or it did not hold yet.
+        """
         request = api.GetMemoryRequest(
-            user=self._user(user), memory_id=encode.text(memory_id, "memory_id"), agent=self._agent(agent)
+            user=self._user(user),
+            memory_id=encode.text(memory_id, "memory_id"),
+            agent=self._agent(agent),
+            as_of_valid=encode.timestamp(as_of_valid, "as_of_valid"),
+            as_of_recorded=encode.timestamp(as_of_recorded, "as_of_recorded"),
         )
         return decode.memory_detail(await self._call(rpcs.GET, request, timeout_seconds))
 
@@ -272,17 +290,24 @@ class Core(Decisions):
         where: t.MemoryFilter | None = None,
         page_size: int = 0,
         page_token: str = "",
+        as_of_valid: datetime | None = None,
+        as_of_recorded: datetime | None = None,
         agent: str | None = None,
         user: str | None = None,
         timeout_seconds: float | None = None,
     ) -> t.MemoryPage:
-        """Read one page of memories in order of creation; current ones unless the filter names a status."""
+        """Read one page of memories in order of creation; current ones unless the filter names a status.
+
+        With `as_of_valid` those that held in the world then, with `as_of_recorded` as they were believed then.
+        """
         request = api.ListMemoriesRequest(
             user=self._user(user),
             filter=encode.memory_filter(where),
             page_size=encode.integer(page_size, "page_size"),
             page_token=encode.text(page_token, "page_token"),
             agent=self._agent(agent),
+            as_of_valid=encode.timestamp(as_of_valid, "as_of_valid"),
+            as_of_recorded=encode.timestamp(as_of_recorded, "as_of_recorded"),
         )
         return decode.memory_page(await self._call(rpcs.LIST, request, timeout_seconds))
 
@@ -291,6 +316,8 @@ class Core(Decisions):
         *,
         where: t.MemoryFilter | None = None,
         page_size: int = 0,
+        as_of_valid: datetime | None = None,
+        as_of_recorded: datetime | None = None,
         agent: str | None = None,
         user: str | None = None,
         timeout_seconds: float | None = None,
@@ -302,6 +329,8 @@ class Core(Decisions):
                 where=where,
                 page_size=page_size,
                 page_token=token,
+                as_of_valid=as_of_valid,
+                as_of_recorded=as_of_recorded,
                 agent=agent,
                 user=user,
                 timeout_seconds=timeout_seconds,
@@ -360,3 +389,30 @@ class Core(Decisions):
         """Revoke a key; requests with it fail from then on."""
         request = admin.RevokeKeyRequest(id=encode.text(key_id, "id"))
         await self._call(rpcs.REVOKE_KEY, request, timeout_seconds)
+
+    async def list_jobs(self, *, timeout_seconds: float | None = None) -> t.JobsView:
+        """The background work of the whole deployment, by kind of job."""
+        response = await self._call(rpcs.LIST_JOBS, admin.ListJobsRequest(), timeout_seconds)
+        return decode.jobs_view(response)
+
+    async def run_upkeep(
+        self, *steps: str, user: str | None = None, timeout_seconds: float | None = None
+    ) -> Sequence[t.StepRun]:
+        """Run these steps of upkeep (all without names) for one user now; what each did, in order."""
+        request = admin.RunUpkeepRequest(user=self._user(user), steps=encode.texts(steps, "steps"))
+        response = await self._call(rpcs.RUN_UPKEEP, request, timeout_seconds)
+        return [decode.step_run(run) for run in response.runs]
+
+    async def list_failed_jobs(
+        self, *, limit: int = 100, timeout_seconds: float | None = None
+    ) -> Sequence[t.FailedJob]:
+        """Jobs of the tenant's users that failed for good, newest first; `limit` up to 500."""
+        request = admin.ListFailedJobsRequest(page_size=encode.integer(limit, "limit"))
+        response = await self._call(rpcs.LIST_FAILED_JOBS, request, timeout_seconds)
+        return [decode.failed_job(job) for job in response.jobs]
+
+    async def requeue_jobs(self, ids: Sequence[int], *, timeout_seconds: float | None = None) -> int:
+        """Let jobs that failed for good be tried again; how many of these, at most 500, were such jobs."""
+        request = admin.RequeueJobsRequest(ids=[encode.integer(number, "ids", 2**63 - 1) for number in ids])
+        response = await self._call(rpcs.REQUEUE_JOBS, request, timeout_seconds)
+        return response.requeued

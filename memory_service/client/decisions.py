@@ -1,4 +1,4 @@
-"""Changes that settle what others wrote: decide a conflict, revoke a writer, take a revocation back."""
+"""Changes that judge what others wrote: of what use a recall was, conflicts, writers to revoke."""
 
 from __future__ import annotations
 
@@ -67,6 +67,31 @@ class Decisions(Plumbing):
         )
         self._address(request, owner, request_id, dot, context)
         return decode.write_result(await self._change(rpcs.UNMERGE, request, owner, timeout_seconds))
+
+    async def record_feedback(
+        self,
+        *,
+        adopted: Sequence[str] = (),
+        rejected: Sequence[str] = (),
+        user: str | None = None,
+        request_id: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> t.FeedbackResult:
+        """Say which recalled memories were of use: they fade more slowly; the others sooner.
+
+        Args:
+            adopted, rejected: ids from a recall, each at most once; at most 200 of both together.
+
+        Memories that are not there any more are named in the answer. Recalls follow within their usual staleness;
+        give one the answer's `token` when it must see this at once.
+        """
+        both = ((api.RECALL_OUTCOME_ADOPTED, adopted), (api.RECALL_OUTCOME_REJECTED, rejected))
+        named = [(outcome, encode.texts(ids, "items")) for outcome, ids in both]
+        items = [api.MemoryFeedback(memory_id=i, outcome=outcome) for outcome, ids in named for i in ids]
+        request = api.RecordFeedbackRequest(
+            user=self._user(user), items=items, request_id=self._request_id(request_id)
+        )
+        return decode.feedback_result(await self._call(rpcs.FEEDBACK, request, timeout_seconds, request.request_id))
 
     async def revoke_writer(
         self,

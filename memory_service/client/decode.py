@@ -36,21 +36,23 @@ def duration(value: Duration) -> timedelta:
     return timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
 
 
-def _words(wrapper: EnumTypeWrapper, prefix: str, kind: type[_Word]) -> Callable[[int], _Word]:
+def words(wrapper: EnumTypeWrapper, prefix: str, kind: type[_Word]) -> Callable[[int], _Word]:
+    """What reads an enum of the wire: the word of its number, `UNKNOWN` for one this client does not know."""
     names = {value: name.removeprefix(f"{prefix}_") for name, value in wrapper.items()}
-    words = {value: kind[name] for value, name in names.items() if name in kind.__members__}
+    known = {value: kind[name] for value, name in names.items() if name in kind.__members__}
     unknown = kind["UNKNOWN"]
-    return lambda number: words.get(number, unknown)
+    return lambda number: known.get(number, unknown)
 
 
-_kind = _words(pb.Kind, "KIND", t.Kind)
-_source = _words(pb.Source, "SOURCE", t.Source)
-_tier = _words(pb.Tier, "TIER", t.Tier)
-_status = _words(pb.Status, "STATUS", t.Status)
-_visibility = _words(pb.Visibility, "VISIBILITY", t.Visibility)
-_relation = _words(pb.Relation, "RELATION", t.Relation)
-_effect = _words(api.Effect, "EFFECT", t.Effect)
-_role = _words(admin.Role, "ROLE", t.Role)
+kind_word = words(pb.Kind, "KIND", t.Kind)
+_source = words(pb.Source, "SOURCE", t.Source)
+_tier = words(pb.Tier, "TIER", t.Tier)
+_status = words(pb.Status, "STATUS", t.Status)
+_standing = words(pb.Standing, "STANDING", t.Standing)
+_visibility = words(pb.Visibility, "VISIBILITY", t.Visibility)
+_relation = words(pb.Relation, "RELATION", t.Relation)
+_effect = words(api.Effect, "EFFECT", t.Effect)
+_role = words(admin.Role, "ROLE", t.Role)
 
 
 def json_value(value: Value) -> t.JsonValue:
@@ -91,7 +93,7 @@ def memory(value: pb.Memory) -> t.Memory:
         id=value.id,
         version=value.version,
         etag=value.etag,
-        kind=_kind(value.kind),
+        kind=kind_word(value.kind),
         text=value.text,
         assertion=t.Assertion(said.subject, said.predicate, json_value(said.object))
         if value.HasField("assertion")
@@ -117,10 +119,13 @@ def memory(value: pb.Memory) -> t.Memory:
         pinned=value.pinned,
         access_count=value.access_count,
         adopted_count=value.adopted_count,
+        rejected_count=value.rejected_count,
         last_access_at=time("last_access_at"),
         language=value.language,
         reason=value.reason,
         redacted=value.redacted,
+        standing=_standing(value.standing),
+        superseded_by=value.superseded_by,
         cold=value.cold,
     )
 
@@ -139,7 +144,11 @@ def _affected(value: api.Affected) -> t.Affected:
 
 
 def write_result(
-    value: api.WriteResponse | api.CorrectResponse | api.ResolveConflictResponse | api.UnmergeResponse,
+    value: api.WriteResponse
+    | api.CorrectResponse
+    | api.ResolveConflictResponse
+    | api.DecideReviewResponse
+    | api.UnmergeResponse,
 ) -> t.WriteResult:
     """What remembering, correcting, deciding or taking apart did."""
     return _changed(value, _effect(value.effect))
@@ -155,6 +164,7 @@ def _changed(
     | api.CorrectResponse
     | api.RollbackResponse
     | api.ResolveConflictResponse
+    | api.DecideReviewResponse
     | api.UnmergeResponse,
     effect: t.Effect,
 ) -> t.WriteResult:
@@ -195,6 +205,11 @@ def revoke_result(value: api.RevokeWriterResponse) -> t.RevokeResult:
     )
 
 
+def feedback_result(value: api.RecordFeedbackResponse) -> t.FeedbackResult:
+    """What was recorded of recalls."""
+    return t.FeedbackResult(value.recorded, tuple(value.missing_ids), value.token, value.replayed)
+
+
 def watched(value: sync.WatchResponse) -> t.WatchEvent | t.WatchCheckpoint | None:
     """One message to a watcher; None for one of a sort that this client does not know."""
     if value.HasField("event"):
@@ -216,6 +231,8 @@ def recall_result(value: api.RecallResponse) -> t.RecallResult:
         ),
         degraded=value.degraded,
         candidates=value.candidates,
+        as_of_valid=timestamp(value.as_of_valid) if value.HasField("as_of_valid") else None,
+        as_of_words=value.as_of_words,
     )
 
 
@@ -308,4 +325,48 @@ def server_info(value: admin.GetServerInfoResponse) -> t.ServerInfo:
         embedding_dimension=value.embedding_dimension,
         limits=dict(value.limits),
         now=timestamp(value.now) if value.HasField("now") else None,
+    )
+
+
+def jobs_view(value: admin.ListJobsResponse) -> t.JobsView:
+    """The background work of a deployment."""
+    return t.JobsView(
+        jobs=tuple(map(_job_kind, value.jobs)),
+        workers=value.workers,
+        now=timestamp(value.now) if value.HasField("now") else None,
+    )
+
+
+def _job_kind(value: admin.JobKind) -> t.JobKind:
+    return t.JobKind(
+        name=value.name,
+        every=value.every.ToTimedelta() if value.HasField("every") else None,
+        due=value.due,
+        next_due_at=timestamp(value.next_due_at) if value.HasField("next_due_at") else None,
+        waiting=value.waiting,
+        running=value.running,
+        failed=value.failed,
+        oldest_waiting=value.oldest_waiting.ToTimedelta(),
+        last_run_at=timestamp(value.last_run_at) if value.HasField("last_run_at") else None,
+        runs_done=value.runs_done,
+        changed=value.changed,
+        retried=value.retried,
+        given_up=value.given_up,
+    )
+
+
+def step_run(value: admin.StepRun) -> t.StepRun:
+    """What one step of upkeep did."""
+    return t.StepRun(value.step, value.changed, value.error_reason, value.error_message)
+
+
+def failed_job(value: admin.FailedJob) -> t.FailedJob:
+    """A job that failed for good."""
+    return t.FailedJob(
+        id=value.id,
+        name=value.name,
+        user=value.user,
+        attempts=value.attempts,
+        reason=value.reason,
+        failed_at=timestamp(value.failed_at) if value.HasField("failed_at") else None,
     )

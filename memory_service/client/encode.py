@@ -33,35 +33,36 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INT32_MAX, _INT64_MAX, _UINT64_MAX = 2**31 - 1, 2**63 - 1, 2**64 - 1
 
 
-def _refuse(field: str, message: str, reason: str = "FIELD_INVALID") -> InvalidArgument:
+def refuse(field: str, message: str, reason: str = "FIELD_INVALID") -> InvalidArgument:
+    """The refusal of a value, to be raised."""
     return InvalidArgument(f"{field}: {message}", reason=reason, field=field)
 
 
 def text(value: str, field: str) -> str:
     """Text as it may be sent: valid Unicode."""
     if not isinstance(value, str):
-        raise _refuse(field, f"must be text, not {type(value).__name__}")
+        raise refuse(field, f"must be text, not {type(value).__name__}")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise _refuse(field, "holds a lone surrogate", "TEXT_NOT_STORABLE") from None
+        raise refuse(field, "holds a lone surrogate", "TEXT_NOT_STORABLE") from None
     return value
 
 
 def texts(values: Iterable[str], field: str) -> list[str]:
     """Several texts. One text given in place of a list is a mistake, not a list of letters."""
     if isinstance(values, str):
-        raise _refuse(field, "must be a list of texts, not one text")
+        raise refuse(field, "must be a list of texts, not one text")
     return [text(value, f"{field}[{index}]") for index, value in enumerate(values)]
 
 
 def integer(value: int, field: str, maximum: int = _INT32_MAX) -> int:
     """A whole number that fits the field; whether it makes sense is the server's to say."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _refuse(field, f"must be a whole number, not {type(value).__name__}")
+        raise refuse(field, f"must be a whole number, not {type(value).__name__}")
     minimum = 0 if maximum == _UINT64_MAX else -maximum - 1
     if not minimum <= value <= maximum:
-        raise _refuse(field, f"must lie between {minimum} and {maximum}", "FIELD_OUT_OF_RANGE")
+        raise refuse(field, f"must lie between {minimum} and {maximum}", "FIELD_OUT_OF_RANGE")
     return value
 
 
@@ -70,9 +71,9 @@ def timestamp(value: datetime | None, field: str) -> Timestamp | None:
     if value is None:
         return None
     if not isinstance(value, datetime):
-        raise _refuse(field, f"must be a datetime, not {type(value).__name__}")
+        raise refuse(field, f"must be a datetime, not {type(value).__name__}")
     if value.utcoffset() is None:
-        raise _refuse(
+        raise refuse(
             field,
             "has no time zone; give an aware datetime, e.g. datetime.now(UTC) or value.astimezone()",
         )
@@ -87,7 +88,7 @@ def number(wrapper: EnumTypeWrapper, prefix: str, kind: type[StrEnum], word: str
         return int(wrapper.Value(f"{prefix}_{member.name}"))
     except ValueError:
         known = ", ".join(member.value for member in kind if member.value != "unknown")
-        raise _refuse(field, f"{word!r} is none of: {known}") from None
+        raise refuse(field, f"{word!r} is none of: {known}") from None
 
 
 def json_value(value: object, field: str, depth: int = 0) -> Value:
@@ -98,14 +99,14 @@ def json_value(value: object, field: str, depth: int = 0) -> Value:
             or value of another type, lone surrogates, or nesting deeper than 64.
     """
     if depth > JSON_DEPTH_MAX:
-        raise _refuse(field, f"is nested more than {JSON_DEPTH_MAX} deep", "JSON_TOO_DEEP")
+        raise refuse(field, f"is nested more than {JSON_DEPTH_MAX} deep", "JSON_TOO_DEEP")
     if value is None:
         return Value(null_value=NULL_VALUE)
     if isinstance(value, bool):
         return Value(bool_value=value)
     if isinstance(value, int):
         if abs(value) > EXACT_INTEGER_MAX:
-            raise _refuse(
+            raise refuse(
                 field,
                 "is a whole number beyond 2^53, which JSON numbers do not keep exactly; send it as text",
                 "FIELD_OUT_OF_RANGE",
@@ -113,7 +114,7 @@ def json_value(value: object, field: str, depth: int = 0) -> Value:
         return Value(number_value=value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise _refuse(field, "is not a finite number")
+            raise refuse(field, "is not a finite number")
         return Value(number_value=value)
     if isinstance(value, str):
         return Value(string_value=text(value, field))
@@ -125,7 +126,7 @@ def json_value(value: object, field: str, depth: int = 0) -> Value:
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         items = [json_value(item, f"{field}[{index}]", depth + 1) for index, item in enumerate(value)]
         return Value(list_value=ListValue(values=items))
-    raise _refuse(field, f"{type(value).__name__} is not a JSON value")
+    raise refuse(field, f"{type(value).__name__} is not a JSON value")
 
 
 def context(value: t.Context | None) -> pb.VectorClock | None:
@@ -233,7 +234,7 @@ def role_number(word: str, field: str) -> admin.Role:
 
 def _real(value: object, field: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _refuse(field, f"must be a number, not {type(value).__name__}")
+        raise refuse(field, f"must be a number, not {type(value).__name__}")
     return float(value)
 
 
@@ -242,7 +243,7 @@ def vector(values: Sequence[float], field: str) -> list[float]:
     try:
         return [float(value) for value in values]
     except (TypeError, ValueError):
-        raise _refuse(field, "must be a list of numbers", "VECTOR_INVALID") from None
+        raise refuse(field, "must be a list of numbers", "VECTOR_INVALID") from None
 
 
 def memory_filter(where: t.MemoryFilter | None, field: str = "filter") -> pb.MemoryFilter | None:

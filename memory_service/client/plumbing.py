@@ -28,6 +28,7 @@ ChangeRequest = TypeVar(
     api.RollbackRequest,
     api.ResolveConflictRequest,
     api.RevokeWriterRequest,
+    api.DecideReviewRequest,
     api.UnmergeRequest,
 )
 Changed = TypeVar(
@@ -38,6 +39,7 @@ Changed = TypeVar(
     api.RollbackResponse,
     api.ResolveConflictResponse,
     api.RevokeWriterResponse,
+    api.DecideReviewResponse,
     api.UnmergeResponse,
 )
 

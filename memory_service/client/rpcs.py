@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from memory_service.client.wire import Rpc
+from memory_service.client.wire import Request, Response, Rpc
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
+from memory_service.v1 import policy_pb2 as policy
 from memory_service.v1 import sync_service_pb2 as sync
 
 _MEMORY: Final = "/memory_service.v1.MemoryService"
@@ -29,6 +30,13 @@ RESOLVE = Rpc[api.ResolveConflictRequest, api.ResolveConflictResponse](
 REVOKE_WRITER = Rpc[api.RevokeWriterRequest, api.RevokeWriterResponse](
     f"{_MEMORY}/RevokeWriter", api.RevokeWriterResponse
 )
+LIST_REVIEWS = Rpc[api.ListReviewsRequest, api.ListReviewsResponse](f"{_MEMORY}/ListReviews", api.ListReviewsResponse)
+DECIDE_REVIEW = Rpc[api.DecideReviewRequest, api.DecideReviewResponse](
+    f"{_MEMORY}/DecideReview", api.DecideReviewResponse
+)
+FEEDBACK = Rpc[api.RecordFeedbackRequest, api.RecordFeedbackResponse](
+    f"{_MEMORY}/RecordFeedback", api.RecordFeedbackResponse
+)
 PREWARM = Rpc[api.PrewarmRequest, api.PrewarmResponse](f"{_MEMORY}/Prewarm", api.PrewarmResponse)
 
 SYNC = Rpc[sync.SyncRequest, sync.SyncResponse](f"{_SYNC}/Sync", sync.SyncResponse)
@@ -43,3 +51,34 @@ REVOKE_KEY = Rpc[admin.RevokeKeyRequest, admin.RevokeKeyResponse](f"{_ADMIN}/Rev
 SERVER_INFO = Rpc[admin.GetServerInfoRequest, admin.GetServerInfoResponse](
     f"{_ADMIN}/GetServerInfo", admin.GetServerInfoResponse
 )
+LIST_JOBS = Rpc[admin.ListJobsRequest, admin.ListJobsResponse](f"{_ADMIN}/ListJobs", admin.ListJobsResponse)
+RUN_UPKEEP = Rpc[admin.RunUpkeepRequest, admin.RunUpkeepResponse](f"{_ADMIN}/RunUpkeep", admin.RunUpkeepResponse)
+LIST_FAILED_JOBS = Rpc[admin.ListFailedJobsRequest, admin.ListFailedJobsResponse](
+    f"{_ADMIN}/ListFailedJobs", admin.ListFailedJobsResponse
+)
+REQUEUE_JOBS = Rpc[admin.RequeueJobsRequest, admin.RequeueJobsResponse](
+    f"{_ADMIN}/RequeueJobs", admin.RequeueJobsResponse
+)
+
+
+def _policy(request: type[Request], response: type[Response], *, safe: bool = True) -> Rpc[Request, Response]:
+    """A call on a tenant's policies, named as its request is. Most changes may be sent again: what changes nothing
+    makes no version."""
+    name = request.DESCRIPTOR.name.removesuffix("Request")
+    return Rpc[Request, Response](f"{_ADMIN}/{name}", response, safe=safe)
+
+
+LIST_PREDICATES = _policy(policy.ListPredicatesRequest, policy.ListPredicatesResponse)
+PUT_PREDICATE = _policy(policy.PutPredicateRequest, policy.PutPredicateResponse)
+REMOVE_PREDICATE = _policy(policy.RemovePredicateRequest, policy.RemovePredicateResponse, safe=False)
+SET_UNKNOWN_PREDICATES = _policy(policy.SetUnknownPredicatesRequest, policy.SetUnknownPredicatesResponse)
+VOCABULARY_HISTORY = _policy(policy.GetVocabularyHistoryRequest, policy.GetVocabularyHistoryResponse)
+ROLLBACK_VOCABULARY = _policy(policy.RollbackVocabularyRequest, policy.RollbackVocabularyResponse)
+LIST_PARAMETERS = _policy(policy.ListParametersRequest, policy.ListParametersResponse)
+SET_PARAMETERS = _policy(policy.SetParametersRequest, policy.SetParametersResponse)
+PARAMETER_HISTORY = _policy(policy.GetParameterHistoryRequest, policy.GetParameterHistoryResponse)
+ROLLBACK_PARAMETERS = _policy(policy.RollbackParametersRequest, policy.RollbackParametersResponse)
+START_EXPERIMENT = _policy(policy.StartExperimentRequest, policy.StartExperimentResponse, safe=False)
+STOP_EXPERIMENT = _policy(policy.StopExperimentRequest, policy.StopExperimentResponse)
+LIST_EXPERIMENTS = _policy(policy.ListExperimentsRequest, policy.ListExperimentsResponse)
+CALIBRATION = _policy(policy.GetCalibrationRequest, policy.GetCalibrationResponse)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from datetime import datetime
 from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -78,6 +79,7 @@ class MemoryClient:
     revoke_writer = _blocking(Core.revoke_writer)
     unmerge = _blocking(Core.unmerge)
     undo_revocation = _blocking(Core.undo_revocation)
+    record_feedback = _blocking(Core.record_feedback)
     recall = _blocking(Core.recall)
     get = _blocking(Core.get)
     list_page = _blocking(Core.list_page)
@@ -87,19 +89,50 @@ class MemoryClient:
     create_key = _blocking(Core.create_key)
     list_keys = _blocking(Core.list_keys)
     revoke_key = _blocking(Core.revoke_key)
+    vocabulary = _blocking(Core.vocabulary)
+    put_predicate = _blocking(Core.put_predicate)
+    remove_predicate = _blocking(Core.remove_predicate)
+    set_unknown_predicates = _blocking(Core.set_unknown_predicates)
+    vocabulary_history = _blocking(Core.vocabulary_history)
+    rollback_vocabulary = _blocking(Core.rollback_vocabulary)
+    parameters = _blocking(Core.parameters)
+    set_parameters = _blocking(Core.set_parameters)
+    parameter_history = _blocking(Core.parameter_history)
+    rollback_parameters = _blocking(Core.rollback_parameters)
+    start_experiment = _blocking(Core.start_experiment)
+    stop_experiment = _blocking(Core.stop_experiment)
+    experiments = _blocking(Core.experiments)
+    calibration = _blocking(Core.calibration)
+    reviews = _blocking(Core.reviews)
+    decide_review = _blocking(Core.decide_review)
+    list_jobs = _blocking(Core.list_jobs)
+    run_upkeep = _blocking(Core.run_upkeep)
+    list_failed_jobs = _blocking(Core.list_failed_jobs)
+    requeue_jobs = _blocking(Core.requeue_jobs)
 
     def list(
         self,
         *,
         where: t.MemoryFilter | None = None,
         page_size: int = 0,
+        as_of_valid: datetime | None = None,
+        as_of_recorded: datetime | None = None,
         agent: str | None = None,
         user: str | None = None,
         timeout_seconds: float | None = None,
     ) -> Iterator[t.Memory]:
-        """All memories in order of creation, page by page; `timeout_seconds` is for each page."""
+        """All memories in order of creation, page by page; `timeout_seconds` is for each page.
+
+        The as-of times are those of `list_page`.
+        """
         pages = self._core._iterate(
-            where=where, page_size=page_size, agent=agent, user=user, timeout_seconds=timeout_seconds
+            where=where,
+            page_size=page_size,
+            as_of_valid=as_of_valid,
+            as_of_recorded=as_of_recorded,
+            agent=agent,
+            user=user,
+            timeout_seconds=timeout_seconds,
         )
 
         async def following() -> t.Memory:

@@ -70,6 +70,9 @@ from memory_service.client.words import (
     Source as Source,
 )
 from memory_service.client.words import (
+    Standing as Standing,
+)
+from memory_service.client.words import (
     Status as Status,
 )
 from memory_service.client.words import (
@@ -255,6 +258,21 @@ class RevokeResult:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedbackResult:
+    """What was recorded of recalled memories.
+
+    Attributes:
+        recorded: how many memories.
+        missing_ids: those named that are not there, e.g. forgotten meanwhile.
+    """
+
+    recorded: int
+    missing_ids: tuple[str, ...]
+    token: str
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreBreakdown:
     """How a score came about; see `memory_service.proto`. Scores compare within one answer only."""
 
@@ -296,7 +314,11 @@ class RecallStage:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """What memory has to say; iterating gives the memories, best first."""
+    """What memory has to say; iterating gives the memories, best first.
+
+    `as_of_valid` is the time in the world it is about (None for now), `as_of_words` the words of the query that named
+    it, when `resolve_time` found some.
+    """
 
     memories: tuple[RecalledMemory, ...]
     context_block: str
@@ -305,6 +327,8 @@ class RecallResult:
     stages: tuple[RecallStage, ...]
     degraded: bool
     candidates: int
+    as_of_valid: datetime | None = None
+    as_of_words: str = ""
 
     def __iter__(self) -> Iterator[RecalledMemory]:
         return iter(self.memories)
@@ -426,3 +450,56 @@ class ServerInfo:
     embedding_dimension: int
     limits: Mapping[str, int]
     now: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """One kind of background job as it stands; `every` is None for jobs that follow from changes, not from time.
+
+    `due` counts users whose job is not enqueued yet; `oldest_waiting` is how long the oldest job has waited.
+    """
+
+    name: str
+    every: timedelta | None
+    due: int
+    next_due_at: datetime | None
+    waiting: int
+    running: int
+    failed: int
+    oldest_waiting: timedelta
+    last_run_at: datetime | None
+    runs_done: int
+    changed: int
+    retried: int
+    given_up: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobsView:
+    """The background work of a deployment: each kind of job, and workers seen in the last minute."""
+
+    jobs: tuple[JobKind, ...]
+    workers: int
+    now: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """What one step of upkeep did for one user; with `error_reason` it failed, and stopped no other."""
+
+    step: str
+    changed: int
+    error_reason: str
+    error_message: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedJob:
+    """A job that failed for good, kept until it is tried again (or for 30 days)."""
+
+    id: int
+    name: str
+    user: str
+    attempts: int
+    reason: str
+    failed_at: datetime | None

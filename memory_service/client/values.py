@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final, TypeAlias
 
-from memory_service.client.words import Kind, Source, Status, Tier, Visibility
+from memory_service.client.words import Kind, Source, Standing, Status, Tier, Visibility
 
 JsonScalar = str | int | float | bool | None
 JsonValue: TypeAlias = "JsonScalar | Sequence[JsonValue] | Mapping[str, JsonValue]"
@@ -122,4 +122,7 @@ class Memory:
     language: str
     reason: str
     redacted: bool
+    rejected_count: int = 0
+    standing: Standing = Standing.UNKNOWN
+    superseded_by: str = ""
     cold: bool = False

@@ -52,6 +52,19 @@ class Status(StrEnum):
     YIELDED = "yielded"
 
 
+class Standing(StrEnum):
+    """What a memory is at the time that was asked about: superseded was true and another took its place, past is over
+    by itself, wrong was never true. Only `recall`, `get` and `list` say it; `UNKNOWN` elsewhere."""
+
+    UNKNOWN = "unknown"
+    CURRENT = "current"
+    UPCOMING = "upcoming"
+    PAST = "past"
+    SUPERSEDED = "superseded"
+    WRONG = "wrong"
+    YIELDED = "yielded"
+
+
 class Visibility(StrEnum):
     """Who, among one user's agents, may see a memory."""
 

@@ -20,6 +20,7 @@ OBJECT_BYTES_MAX = 16_384
 BATCH_ITEMS_MAX = 500
 FORGET_IDS_MAX = 500
 RESOLVE_IDS_MAX = 64
+FEEDBACK_ITEMS_MAX = 200
 REVOKE_CHANGES_MAX = 20_000
 FORGET_MEMORIES_MAX = 10_000
 CLOCK_DEVICES_MAX = 1_024
@@ -31,6 +32,15 @@ PAGE_SIZE_MAX = 500
 FILTER_VALUES_MAX = 256
 """Values one condition of a filter may list."""
 PREVIEW_MEMORIES_MAX = 100
+PREDICATES_MAX = 500
+"""Predicates of one tenant's vocabulary."""
+PREDICATE_ALIASES_MAX = 50
+TAU_DAYS_MAX = 36_500
+POLICY_BYTES_MAX = 262_144
+"""A version of a tenant's vocabulary, of a parameter set or of an experiment, as JSON."""
+POLICY_VERSIONS_MAX = 500
+"""Versions kept of each; older ones go."""
+PARAMETER_SETS_MAX = 20
 MEMORIES_PER_OWNER_MAX_DEFAULT = 200_000
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 """Largest gRPC message accepted: a batch of 500 memories with their vectors."""

@@ -8,13 +8,14 @@ says when the service believed it (P10).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
 from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import MemoryId, Revision
+from memory_service.domain.intervals import Window
 from memory_service.domain.vector_clock import Dot, VectorClock
 
 NO_EVIDENCE = Evidence()
@@ -192,6 +193,11 @@ class MemoryVersion:
     disputed: bool = False
 
     @property
+    def window(self) -> Window:
+        """When the claim held in the world."""
+        return Window(self.valid_from, self.valid_to)
+
+    @property
     def merged(self) -> bool:
         """Whether it was made from siblings and stands for them; nobody stated it as such."""
         return self.status in STANDING_STATUSES and not self.evidence
@@ -199,12 +205,34 @@ class MemoryVersion:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Counters of use; they change without making a version and are not part of the causal history."""
+    """Counters of use; they change without making a version and are not part of the causal history.
+
+    Attributes:
+        access_count: recalls that returned it, without those that were rejected.
+        adopted_count, rejected_count: recalls whose reader said that it was of use, or was not.
+        last_access_at: the last of the accesses counted; None after a rejection.
+        last_confirmed_at: when its claim was last stated.
+    """
 
     access_count: int = 0
     adopted_count: int = 0
     last_access_at: datetime | None = None
     last_confirmed_at: datetime | None = None
+    rejected_count: int = 0
+
+    def adopted(self, at: datetime) -> Usage:
+        """After a recall at `at` that was of use."""
+        last = max(filter(None, (self.last_access_at, at)))
+        return replace(self, adopted_count=self.adopted_count + 1, last_access_at=last)
+
+    def rejected(self) -> Usage:
+        """After a recall that was of no use: it does not count as an access, nor do earlier ones keep it fresh.
+
+        The access of the recall itself was counted before anybody could judge it, and the time of the one before
+        is not kept, so freshness falls back to the last confirmation.
+        """
+        count = max(self.access_count - 1, 0)
+        return replace(self, rejected_count=self.rejected_count + 1, access_count=count, last_access_at=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from typing import Final
 
 import numpy as np
 
-from memory_service.domain.decay import DEFAULT_DECAY, DecayPolicy
+from memory_service.domain.decay import DEFAULT_DECAY, NEVER, DecayPolicy
 from memory_service.domain.memory import Kind, Tier
-from memory_service.domain.retrieval.columns import Floats, Ints
+from memory_service.domain.retrieval.columns import Floats, Ints, Mask
 from memory_service.domain.retrieval.dense import NO_VECTOR
 from memory_service.domain.retrieval.fusion import (
     CandidateLists,
@@ -38,6 +38,10 @@ from memory_service.domain.retrieval.times import microseconds
 _DECIMALS: Final = 6
 _IMPORTANCE_SCALE: Final = 5.0
 _SUPPORT_SHARE: Final = 0.1
+_HOUR: Final = 3_600_000_000
+_MOMENT_AHEAD: Final = 12 * _HOUR
+_MOMENT_LONGEST: Final = 15 * 24 * _HOUR
+"""In microseconds, as columns have it: how soon and how long what holds for the moment does."""
 _LASTING_KINDS: Final = frozenset({Kind.PREFERENCE, Kind.PROFILE, Kind.CONSTRAINT})
 
 
@@ -74,6 +78,10 @@ class RankingProfile:
             answers it, and R@10 on locomo falls by 3 to 15 points. With it, freshness decides between memories of
             nearly equal relevance (0.03 apart at most).
         tier_bonus: what a long-term memory gets on top, times its semantic part (SUM only).
+        moment_bonus: what holds for the moment gets on top while it does, times its semantic part (SUM only):
+            tonight's exception is what a question tonight is about, not the rule it is an exception to (E17).
+        past_share: what counts of the relevance of what was ahead when it was told and is over: what was booked for
+            last week is not what a question today means, unless nothing else answers it.
         over_fetch: how many times the limit is scored.
         caller_importance: the writer's own importance counts where it is more than what use has given.
             Off by default, which leaves E12's formula exactly as it is.
@@ -86,6 +94,8 @@ class RankingProfile:
     importance_weight: float = 0.2
     freshness_floor: float = 0.95
     tier_bonus: float = 0.15
+    moment_bonus: float = 0.15
+    past_share: float = 0.85
     over_fetch: int = 2
     caller_importance: bool = False
     fusion: Fusion = field(default_factory=Fusion)
@@ -97,18 +107,20 @@ DEFAULT_PROFILE: Final = RankingProfile("default")
 ADOPTED_PROFILE: Final = RankingProfile("adopted", combination=Combination.PRODUCT)
 RRF_PROFILE: Final = RankingProfile("rrf", fusion=Fusion(FusionMethod.RRF))
 RELEVANCE_PROFILE: Final = RankingProfile(
-    "relevance", semantic_weight=1.0, freshness_weight=0.0, importance_weight=0.0, tier_bonus=0.0, quotas=()
+    "relevance",
+    semantic_weight=1.0,
+    freshness_weight=0.0,
+    importance_weight=0.0,
+    tier_bonus=0.0,
+    moment_bonus=0.0,
+    past_share=1.0,
+    quotas=(),
 )
 PROFILES: Final[Mapping[str, RankingProfile]] = MappingProxyType(
     {profile.name: profile for profile in (DEFAULT_PROFILE, ADOPTED_PROFILE, RRF_PROFILE, RELEVANCE_PROFILE)}
 )
 """`default` (E12), `adopted` (P7), `rrf` (E12 over reciprocal rank fusion, P6), and `relevance`: relevance alone, for
 measuring the others against."""
-
-
-def profiles_with(decay: DecayPolicy) -> Mapping[str, RankingProfile]:
-    """The profiles by name, fading by `decay`."""
-    return MappingProxyType({name: replace(profile, decay=decay) for name, profile in PROFILES.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +136,7 @@ class ScoreBreakdown:
         rrf: the reciprocal ranks summed, whatever the fusion in force.
         semantic: relevance 0..1 as fused; 1 for all when there was no query.
         strength: `DecayPolicy.strength`; freshness: what counts of it, see `RankingProfile.freshness_floor`.
-        tier_bonus: as added, i.e. after multiplication with `semantic`.
+        tier_bonus: of the tier and of the moment, as added, i.e. after multiplication with `semantic`.
     """
 
     cosine: float | None
@@ -175,6 +187,7 @@ def rank(
     now: datetime,
     limit: int,
     profile: RankingProfile = DEFAULT_PROFILE,
+    timing: Floats | None = None,
 ) -> list[Ranked]:
     """The best `limit` of `rows`, best first; fewer only when there are fewer.
 
@@ -185,12 +198,15 @@ def rank(
         rows: live rows that may be answered, shape (memories,).
         lists: of the same memories in the same order.
         now: the time that freshness is about.
+        timing: a factor on each one's score (see `retrieval.timing`), shape (memories,); 1 without it.
     """
     semantic = relevance(lists, len(rows), profile.fusion)
     pool = _most_relevant(semantic, limit * profile.over_fetch)
     # Without a query nothing but freshness and importance tells memories apart, so both count in full.
     floor = profile.freshness_floor if lists.asked else 0.0
     parts = _score(snapshot, rows[pool], semantic[pool], now, profile, floor)
+    if timing is not None:
+        parts = replace(parts, final=np.round(parts.final * timing[pool], _DECIMALS))
     order = _ordered(snapshot, rows[pool], parts.final)
     chosen, reserved = _with_quotas(snapshot, rows[pool], parts, order, limit, profile.quotas)
     places = pool[chosen]
@@ -213,6 +229,7 @@ def _score(
     snapshot: OwnerSnapshot, rows: Ints, semantic: Floats, now: datetime, profile: RankingProfile, floor: float
 ) -> _Parts:
     strength = strength_of(snapshot, rows, now, profile.decay)
+    semantic = np.where(_over(snapshot, rows, now), profile.past_share * semantic, semantic)
     importance = np.minimum(1.0, np.log1p(snapshot.rows["access_count"][rows]) / _IMPORTANCE_SCALE)
     if profile.caller_importance:
         importance = np.maximum(importance, snapshot.rows["importance"][rows])
@@ -225,6 +242,7 @@ def _score(
     else:
         freshness = floor + (1 - floor) * strength
         bonus = profile.tier_bonus * semantic * (snapshot.rows["tier"][rows] == TIER_CODE[Tier.LONG_TERM])
+        bonus += profile.moment_bonus * semantic * _of_the_moment(snapshot, rows, now)
         final = (
             profile.semantic_weight * semantic
             + profile.freshness_weight * freshness
@@ -232,6 +250,23 @@ def _score(
             + bonus
         )
     return _Parts(semantic, strength, freshness, importance, confidence, support, bonus, np.round(final, _DECIMALS))
+
+
+def _over(snapshot: OwnerSnapshot, rows: Ints, now: datetime) -> Mask:
+    """Which of `rows` were told of a time ahead that has ended since; shape (rows,)."""
+    end = snapshot.rows["valid_to"][rows]
+    ended: Mask = (end <= microseconds(now)) & (end > snapshot.rows["said_at"][rows])
+    return ended
+
+
+def _of_the_moment(snapshot: OwnerSnapshot, rows: Ints, now: datetime) -> Mask:
+    """Which of `rows` hold for a short while that `now` is in, or about to begin; shape (rows,)."""
+    columns = snapshot.rows
+    start = np.maximum(columns["valid_from"][rows], columns["said_at"][rows])
+    end = np.minimum(columns["valid_to"][rows], columns["expires_at"][rows])
+    moment = microseconds(now)
+    under_way: Mask = (start - _MOMENT_AHEAD <= moment) & (moment < end) & (end - start <= _MOMENT_LONGEST)
+    return under_way
 
 
 def strength_of(snapshot: OwnerSnapshot, rows: Ints, now: datetime, decay: DecayPolicy) -> Floats:
@@ -249,7 +284,12 @@ def strength_of(snapshot: OwnerSnapshot, rows: Ints, now: datetime, decay: Decay
         number = snapshot.strings.find(predicate)
         if number >= 0:
             tau[predicates == number] = seconds_of_it
-    result: Floats = np.where(columns["pinned"][rows], 1.0, np.exp(-seconds / tau))
+    given, adopted = decay.parameters, columns["adopted_count"][rows]
+    gained = given.access_gain * np.log1p(columns["access_count"][rows]) + given.adopted_gain * np.log1p(adopted)
+    stretch = np.minimum(1.0 + gained, given.stretch_max)
+    initial = np.power(given.rejected_factor, np.maximum(columns["rejected_count"][rows] - adopted, 0))
+    unfading = columns["pinned"][rows] | (tau == NEVER)
+    result: Floats = np.where(unfading, 1.0, initial * np.exp(-seconds / (tau * stretch)))
     return result
 
 

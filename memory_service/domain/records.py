@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 import numpy as np
@@ -117,13 +117,15 @@ class TombstoneScope(StrEnum):
     MEMORY = "memory"
     CLAIM = "claim"
     SLOT = "slot"
+    WORDING = "wording"
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
     """The trace a Forget leaves (B3): salted digests, never content.
 
-    `digest` is of the memory id, the claim or the slot, by `scope`. `context` is what the forgetting writer
+    `digest` is of the memory id, the claim or the slot, by `scope`; of a wording it is the fingerprint
+    (`domain/fingerprint`). `context` is what the forgetting writer
     had seen; `dot` names the Forget itself. A memory's tombstone keeps the digests of its claims (32 bytes
     each), so that a second Forget of it stops the same claims again.
     """
@@ -183,6 +185,28 @@ class DeviceRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class JobRequest:
+    """Work to be done later for one owner, off the request path (P2).
+
+    Attributes:
+        name: the kind of work; whoever does it is registered under it.
+        data: what to work on, as JSON-compatible data: ids and numbers, never what a memory or a person says, since
+            forgetting does not look for it here.
+        key: while a job of the same owner, name and key waits or runs no second one is added; "" for no such bound.
+            A worker may have read before a change that comes while it runs, so a key must name the work (a
+            revision, an episode) unless another look comes by itself.
+        priority: greater ones go first; among equal ones the older.
+        delay: how long to wait first.
+    """
+
+    name: str
+    data: Mapping[str, object] = field(default_factory=dict)
+    key: str = ""
+    priority: int = 0
+    delay: timedelta = timedelta()
+
+
+@dataclass(frozen=True, slots=True)
 class Changeset:
     """Everything that one commit writes, decided by the domain beforehand.
 
@@ -193,9 +217,12 @@ class Changeset:
         forgotten: memories whose heads, fragments and links go and whose versions are redacted: text,
             assertion, topic, slot, claim, tags, reason and provenance reference are emptied, `redacted` is
             set. Reasons in their journal before this change are emptied as well: they are a caller's free text.
+        unsaid: texts that these memories were searched by because another memory said so, which is forgotten: their
+            fragments go, in every content version.
         outcomes: one for each accepted request in the commit.
         changes: one for each accepted change in the commit.
         retired: devices folded into the retired actor; `state.clock` no longer names them.
+        jobs: work that follows from it: enqueued if, and only if, it is committed.
         thawed: memories that come back from cold storage, before anything else is written of them; their
             searchable fragments are among `fragments`.
     """
@@ -208,9 +235,11 @@ class Changeset:
     journal: Sequence[JournalEntry] = ()
     tombstones: Sequence[Tombstone] = ()
     forgotten: Sequence[MemoryId] = ()
+    unsaid: Sequence[tuple[MemoryId, str]] = ()
     outcomes: Sequence[StoredOutcome] = ()
     changes: Sequence[ChangeRecord] = ()
     retired: Mapping[DeviceId, Retirement] = field(default_factory=dict)
+    jobs: Sequence[JobRequest] = ()
     thawed: Sequence[MemoryId] = ()
 
     def device_counters(self, before: OwnerState) -> dict[DeviceId, int]:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
+from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.memory import Cardinality, Kind, MergePolicy
+from memory_service.domain.text.storable import check_storable
 
 
 class UnknownPredicates(StrEnum):
@@ -17,6 +19,13 @@ class UnknownPredicates(StrEnum):
 
     REFUSE = "refuse"
     MAP = "map"
+
+
+class Sensitivity(StrEnum):
+    """Whether what was inferred or derived of a predicate waits for a person to accept it (P13)."""
+
+    NORMAL = "normal"
+    SENSITIVE = "sensitive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,9 @@ class Predicate:
         tau: decay constant that overrides the kind's (E1, P7); None takes the kind's.
         decays: False for what must never fade, such as an allergy (P7).
         aliases: other names writers use for it.
+        sensitivity: whether what was inferred or derived of it waits in the review queue (P13).
+        formerly: those of its aliases under which memories were kept once: what was forgotten under them stays
+            forgotten under this one (B3). Kept by the vocabulary, not given by callers.
     """
 
     name: str
@@ -39,6 +51,13 @@ class Predicate:
     tau: timedelta | None = None
     decays: bool = True
     aliases: tuple[str, ...] = ()
+    sensitivity: Sensitivity = Sensitivity.NORMAL
+    formerly: tuple[str, ...] = ()
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether what was not said outright of it waits for a person."""
+        return self.sensitivity is Sensitivity.SENSITIVE
 
 
 def normalise_name(name: str) -> str:
@@ -50,6 +69,9 @@ def normalise_name(name: str) -> str:
 _ONE, _MANY = Cardinality.ONE, Cardinality.MANY
 _UNION, _CONFIRM = MergePolicy.UNION, MergePolicy.CONFIRM
 _HIGHEST, _INTERSECTION = MergePolicy.HIGHEST_CONFIDENCE, MergePolicy.INTERSECTION
+_SENSITIVE = Sensitivity.SENSITIVE
+GENERAL = "attribute"
+"""The predicate that lends its rules to unknown ones under MAP; a vocabulary that maps needs it."""
 
 DEFAULT_PREDICATES: tuple[Predicate, ...] = (
     Predicate("name", Kind.PROFILE, _ONE, _CONFIRM, decays=False, aliases=("full_name", "called", "姓名", "名字")),
@@ -78,12 +100,28 @@ DEFAULT_PREDICATES: tuple[Predicate, ...] = (
         _MANY,
         _UNION,
         aliases=("phone", "email", "phone_number", "联系方式", "电话", "邮箱"),
+        sensitivity=_SENSITIVE,
     ),
-    Predicate("allergy", Kind.CONSTRAINT, _MANY, _UNION, decays=False, aliases=("allergies", "allergic_to", "过敏")),
+    Predicate(
+        "allergy",
+        Kind.CONSTRAINT,
+        _MANY,
+        _UNION,
+        decays=False,
+        aliases=("allergies", "allergic_to", "过敏"),
+        sensitivity=_SENSITIVE,
+    ),
     Predicate("diet", Kind.CONSTRAINT, _MANY, _UNION, aliases=("dietary_restriction", "饮食")),
-    Predicate("health", Kind.FACT, _MANY, _UNION, aliases=("condition", "medication", "健康")),
+    Predicate(
+        "health",
+        Kind.FACT,
+        _MANY,
+        _UNION,
+        aliases=("condition", "medication", "健康"),
+        sensitivity=_SENSITIVE,
+    ),
     Predicate("constraint", Kind.CONSTRAINT, _MANY, _UNION, aliases=("rule", "requirement", "约束", "限制")),
-    Predicate("budget", Kind.CONSTRAINT, _ONE, _CONFIRM, aliases=("spending_limit", "预算")),
+    Predicate("budget", Kind.CONSTRAINT, _ONE, _CONFIRM, aliases=("spending_limit", "预算"), sensitivity=_SENSITIVE),
     Predicate("preference", Kind.PREFERENCE, _MANY, _UNION, aliases=("likes", "prefers", "like", "偏好", "喜欢")),
     Predicate("dislike", Kind.PREFERENCE, _MANY, _UNION, aliases=("dislikes", "hates", "不喜欢", "讨厌")),
     Predicate("favorite", Kind.PREFERENCE, _ONE, _HIGHEST, aliases=("favourite", "最喜欢")),
@@ -100,7 +138,7 @@ DEFAULT_PREDICATES: tuple[Predicate, ...] = (
     Predicate("procedure", Kind.PROCEDURE, _MANY, _UNION, aliases=("how_to", "workflow", "流程")),
     Predicate("attribute", Kind.FACT, _MANY, _UNION, aliases=("property", "属性")),
 )
-"""Shipped vocabulary. `attribute` lends its rules to unknown predicates under MAP."""
+"""Shipped vocabulary: what a tenant has until it makes its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +181,90 @@ class Vocabulary:
             changed[found.name] = replace(found, merge=policy)
         return Vocabulary(changed, self.unknown)
 
+    def having(self, predicate: Predicate) -> Vocabulary:
+        """The same words with this one, in place of the one of its name when there is one.
+
+        Raises:
+            InvalidInput: FIELD_INVALID when one of its names is another word's, FIELD_TOO_LONG beyond
+                `PREDICATES_MAX`.
+        """
+        for name in (predicate.name, *predicate.aliases):
+            known = self.find(name)
+            if known is not None and known.name != predicate.name:
+                raise InvalidInput(
+                    Reason.FIELD_INVALID,
+                    "one of the names given is another word's already",
+                    field="predicate.name" if name == predicate.name else "predicate.aliases",
+                    metadata={"predicate": known.name},
+                )
+        old = self.predicates.get(predicate.name)
+        former = set(old.formerly if old is not None else ())
+        aliases = [normalise_name(alias) for alias in predicate.aliases]
+        if self.unknown is UnknownPredicates.MAP:  # any name may have been in use
+            former |= {alias for alias in aliases if self.find(alias) is None}
+        kept = replace(predicate, formerly=tuple(alias for alias in aliases if alias in former))
+        words = dict(self.predicates) | {predicate.name: kept}
+        if len(words) > limits.PREDICATES_MAX:
+            raise InvalidInput(
+                Reason.FIELD_TOO_LONG,
+                f"a vocabulary may have at most {limits.PREDICATES_MAX} predicates",
+                field="predicate",
+                metadata={"limit": str(limits.PREDICATES_MAX)},
+            )
+        return Vocabulary(words, self.unknown)
+
+    def without(self, name: str, replacement: str = "") -> Vocabulary:
+        """The same words less this one; its names become the replacement's, when one is named.
+
+        Raises:
+            InvalidInput: UNKNOWN_PREDICATE when either is not here, FIELD_INVALID for a word as its own
+                replacement or for the word that unknown predicates need, FIELD_TOO_LONG for too many aliases.
+        """
+        leaving = self._known(name, "name")
+        words = {known: predicate for known, predicate in self.predicates.items() if known != leaving.name}
+        if replacement:
+            heir = self._known(replacement, "replacement")
+            if heir.name == leaving.name:
+                raise InvalidInput(Reason.FIELD_INVALID, "a word cannot replace itself", field="replacement")
+            names = (*heir.aliases, leaving.name, *leaving.aliases)
+            former = (*heir.formerly, leaving.name, *leaving.formerly)
+            words[heir.name] = checked(replace(heir, aliases=names, formerly=former), "replacement")
+        return Vocabulary(words, self.unknown).complete("name")
+
+    def with_unknown(self, unknown: UnknownPredicates) -> Vocabulary:
+        """The same words with another answer to those that are not among them.
+
+        Raises:
+            InvalidInput: FIELD_INVALID when unknown ones are to be mapped and there is nothing to map them to.
+        """
+        return Vocabulary(self.predicates, unknown).complete("unknown_predicates")
+
+    def complete(self, field_name: str) -> Vocabulary:
+        """This vocabulary, when unknown predicates have the word they need."""
+        if self.unknown is UnknownPredicates.MAP and self.find(GENERAL) is None:
+            raise InvalidInput(
+                Reason.FIELD_INVALID,
+                f"while unknown predicates are mapped the word {GENERAL!r} must stay, since they take its rules",
+                field=field_name,
+            )
+        return self
+
+    def sensitive(self, name: str) -> bool:
+        """Whether a predicate, or a topic of the same name, is sensitive (P13)."""
+        found = self.find(name)
+        return found is not None and found.sensitive
+
+    def _known(self, name: str, field_name: str) -> Predicate:
+        found = self.find(name)
+        if found is None:
+            raise InvalidInput(
+                Reason.UNKNOWN_PREDICATE,
+                f"{field_name} is not in the vocabulary",
+                field=field_name,
+                metadata={"known": ", ".join(sorted(self.predicates))},
+            )
+        return found
+
     def find(self, name: str) -> Predicate | None:
         """The predicate with this name or alias, whatever its case and separators."""
         return self._by_name.get(normalise_name(name))
@@ -166,5 +288,54 @@ class Vocabulary:
                 field=field_name,
                 metadata={"known": known},
             )
-        general = self._by_name["attribute"]
+        general = self._by_name[GENERAL]
         return Predicate(normal, general.kind, general.cardinality, general.merge, general.tau, general.decays)
+
+
+def checked(predicate: Predicate, field_name: str) -> Predicate:
+    """The predicate as it is kept: its name normalised, its aliases each once and none of them its name.
+
+    Raises:
+        InvalidInput: FIELD_REQUIRED or FIELD_INVALID for a name of which nothing is left, FIELD_TOO_LONG for a long
+            name or too many aliases, FIELD_OUT_OF_RANGE for a tau that is not positive or beyond `TAU_DAYS_MAX`.
+    """
+    name = _checked_name(predicate.name, f"{field_name}.name")
+    aliases: dict[str, str] = {}
+    for index, alias in enumerate(predicate.aliases):
+        normal = _checked_name(alias, f"{field_name}.aliases[{index}]")
+        if normal != name:
+            aliases.setdefault(normal, alias.strip())
+    if len(aliases) > limits.PREDICATE_ALIASES_MAX:
+        raise InvalidInput(
+            Reason.FIELD_TOO_LONG,
+            f"{field_name}.aliases may list at most {limits.PREDICATE_ALIASES_MAX} names",
+            field=f"{field_name}.aliases",
+            metadata={"limit": str(limits.PREDICATE_ALIASES_MAX), "actual": str(len(aliases))},
+        )
+    tau = predicate.tau
+    if tau is not None and not timedelta(0) < tau <= timedelta(days=limits.TAU_DAYS_MAX):
+        raise InvalidInput(
+            Reason.FIELD_OUT_OF_RANGE,
+            f"{field_name}.tau must be more than zero and at most {limits.TAU_DAYS_MAX} days",
+            field=f"{field_name}.tau",
+            metadata={"minimum": "0", "maximum": str(limits.TAU_DAYS_MAX * 86_400)},
+        )
+    if tau is not None and not predicate.decays:
+        raise InvalidInput(
+            Reason.FIELD_INVALID, f"{field_name} has a tau or never decays, not both", field=f"{field_name}.tau"
+        )
+    return replace(predicate, name=name, aliases=tuple(aliases.values()))
+
+
+def _checked_name(name: str, field_name: str) -> str:
+    if not name:
+        raise InvalidInput(Reason.FIELD_REQUIRED, f"{field_name} must be given", field=field_name)
+    check_storable(name, field_name, limits.PREDICATE_CHARS_MAX)
+    normal = normalise_name(name)
+    if not normal or len(normal) > limits.PREDICATE_CHARS_MAX:
+        raise InvalidInput(
+            Reason.FIELD_INVALID,
+            f"{field_name} needs letters or digits, at most {limits.PREDICATE_CHARS_MAX} once normalised",
+            field=field_name,
+        )
+    return normal

@@ -22,12 +22,15 @@ class EmbeddingModel:
         same_cosine: cosine at and above which two statements of one slot count as the same (E10; calibrated
             per model, since absolute cosines of different models do not compare).
         batch_size_max: most texts one call should carry.
+        judges_claims: whether its cosines are on the scale that the judgement of statements was fitted to
+            (`domain/relations`); of other models only the order of cosines counts there.
     """
 
     id: str
     dimension: int
     same_cosine: float
     batch_size_max: int = 64
+    judges_claims: bool = False
 
 
 class Embedder(Protocol):

@@ -7,6 +7,8 @@ Contract, for every backend (held by the suite in `tests/contracts/`):
 * **All or nothing, then durable.** Leaving `change` normally commits what `apply` was given; leaving it with
   an exception, a cancellation or a crash leaves no trace. Once it has been left normally the change survives
   kill -9 of any process (for the durable backends).
+* **Work that follows** (`Changeset.jobs`) is in the backend's `JobQueue` when, and only when, the change is
+  committed.
 * **One apply.** `apply` is called at most once in a change. Its revision is `state.revision + 1` for a change
   or greater when several are committed together; readers see revisions in order, without gaps.
 * **One owner.** No method returns, counts or changes anything of another owner, whatever ids it is given.
@@ -19,7 +21,7 @@ Contract, for every backend (held by the suite in `tests/contracts/`):
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,6 +35,7 @@ from memory_service.domain.records import (
     ColdFile,
     DeviceRecord,
     Fragment,
+    JobRequest,
     JournalEntry,
     JournalEvent,
     Link,
@@ -44,6 +47,8 @@ from memory_service.domain.records import (
     Tombstone,
     TombstoneScope,
 )
+from memory_service.domain.retention import Idle
+from memory_service.domain.reuse import Interval
 from memory_service.domain.vector_clock import Dot, VectorClock
 
 __all__ = [
@@ -53,6 +58,8 @@ __all__ = [
     "ColdFile",
     "DeviceRecord",
     "Fragment",
+    "Idle",
+    "JobRequest",
     "JournalEntry",
     "JournalEvent",
     "Link",
@@ -136,6 +143,10 @@ class OwnerChange(Protocol):
         """Tombstones with one of these digests."""
         ...
 
+    async def forgotten_wordings(self, *, limit: int) -> Sequence[Tombstone]:
+        """Tombstones of scope WORDING, newest first, at most `limit`."""
+        ...
+
     async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
         """Fragments stored for one text of a memory, in order."""
         ...
@@ -172,6 +183,20 @@ class OwnerChange(Protocol):
         """Versions made by these revisions, of memories that still have a head, by (revision, id, version)."""
         ...
 
+    async def observed(
+        self, *, sessions_min: int, limit: int, except_about: Collection[str] = ()
+    ) -> Sequence[tuple[MemoryHead, int]]:
+        """Standing candidates stated in at least `sessions_min` distinct sessions, with how many; oldest first.
+
+        Those whose predicate (or topic, without one) is in `except_about` are left out.
+        A session counts when a statement made in it is among the memory's evidence; no session at all does not.
+        """
+        ...
+
+    async def contested(self, *, unchanged_since: datetime, limit: int) -> Sequence[MemoryHead]:
+        """Contested heads out of the archive, recorded at or before `unchanged_since`, by (recorded_at, id)."""
+        ...
+
     async def apply(self, changeset: Changeset) -> None:
         """Stage the change; it is committed when the context is left."""
         ...
@@ -203,8 +228,29 @@ class MemoryStore(Protocol):
         *,
         limit: int,
         after: tuple[datetime, MemoryId] | None = None,
+        recorded_at: datetime | None = None,
     ) -> Page:
-        """Heads that match, in (created_at, id) order, at most `limit`, strictly after `after`."""
+        """Heads that match, in (created_at, id) order, at most `limit`, strictly after `after`.
+
+        With `recorded_at` each memory is taken, matched and returned as the newest version recorded no later; those
+        that had none then are left out, and so are forgotten ones.
+        """
+        ...
+
+    async def successors(
+        self, owner: OwnerKey, ids: Sequence[MemoryId], recorded_at: datetime | None = None
+    ) -> Mapping[MemoryId, MemoryId]:
+        """Which memory took the place of each of these; those that nothing replaced are left out.
+
+        Of several the one created last (then the greatest id) counts, of those created no later than `recorded_at`
+        and not retracted since.
+        """
+        ...
+
+    async def idle(
+        self, owner: OwnerKey, where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None = None
+    ) -> Page:
+        """Heads for which `where.holds`, in (created_at, id) order, at most `limit`, strictly after `after`."""
         ...
 
     async def history(self, owner: OwnerKey, memory_id: MemoryId) -> Sequence[MemoryVersion]:
@@ -280,8 +326,21 @@ class MemoryStore(Protocol):
         """Drop the records of changes up to a revision, and remember that they are gone. Journals stay."""
         ...
 
-    async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
-        """Add to access counts, move last access forward; unknown ids are passed over. Makes no version."""
+    async def record_access(
+        self,
+        owner: OwnerKey,
+        accesses: Mapping[MemoryId, tuple[int, datetime]],
+        predicates: Collection[str] = (),
+    ) -> None:
+        """Add to access counts, move last access forward; unknown ids are passed over. Makes no version.
+
+        The time since the last access is counted as a re-use interval (E1b), under its predicate when it is one
+        of `predicates` (a word that a user made up is nothing to keep in a statistic).
+        """
+        ...
+
+    async def intervals(self, owner: OwnerKey) -> Sequence[Interval]:
+        """The owner's re-use intervals, of each kind, predicate and bucket once."""
         ...
 
     async def waiting_fragments(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[Fragment]:

@@ -1,4 +1,4 @@
-"""AdminService over gRPC: the keys of the caller's tenant, and facts about the server."""
+"""AdminService over gRPC: the keys and policies of the caller's tenant, and facts about the server."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from memory_service.domain.errors import InvalidInput, NotFound, Reason
 from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.embedder import EmbeddingModel
 from memory_service.ports.keys import ApiKey, KeyStore, Role
-from memory_service.transport.identity import CALLER, Authenticator, Caller, make_key
+from memory_service.transport.identity import CALLER, Authenticator, make_key
+from memory_service.transport.job_calls import JobCalls
+from memory_service.transport.policy_calls import PolicyCalls, PolicyCases, admin
 from memory_service.transport.values import enum_in, inverse, time_in, time_out
 from memory_service.v1 import admin_service_pb2 as api
-from memory_service.v1 import admin_service_pb2_grpc as api_grpc
 
 _ROLES = {api.Role.Value(f"ROLE_{role.name}"): role for role in Role}
 _ROLES_OUT = inverse(_ROLES)
@@ -29,20 +30,29 @@ class ServerFacts:
     model: EmbeddingModel
 
 
-class AdminServicer(api_grpc.AdminServiceServicer):
+class AdminServicer(PolicyCalls):
     """See `admin_service.proto` for what each call means."""
 
     def __init__(
-        self, keys: KeyStore, authenticator: Authenticator, clock: Clock, ids: Ids, facts: ServerFacts
+        self,
+        keys: KeyStore,
+        authenticator: Authenticator,
+        clock: Clock,
+        ids: Ids,
+        facts: ServerFacts,
+        jobs: JobCalls,
+        policies: PolicyCases,
     ) -> None:
         self._keys = keys
         self._authenticator = authenticator
         self._clock = clock
         self._ids = ids
         self._facts = facts
+        self._policies = policies
+        self._jobs = jobs
 
     async def CreateKey(self, request: api.CreateKeyRequest, context: Any) -> api.CreateKeyResponse:
-        caller = _admin()
+        caller = admin()
         check_name(request.name, "name", required=True, limit=128)
         check_list(request.users, "users", limits.FILTER_VALUES_MAX)
         for index, user in enumerate(request.users):
@@ -67,11 +77,11 @@ class AdminServicer(api_grpc.AdminServiceServicer):
         return api.CreateKeyResponse(key=_key_out(key), secret=secret)
 
     async def ListKeys(self, request: api.ListKeysRequest, context: Any) -> api.ListKeysResponse:
-        caller = _admin()
+        caller = admin()
         return api.ListKeysResponse(keys=[_key_out(key) for key in await self._keys.list(caller.key.tenant)])
 
     async def RevokeKey(self, request: api.RevokeKeyRequest, context: Any) -> api.RevokeKeyResponse:
-        caller = _admin()
+        caller = admin()
         check_name(request.id, "id", required=True)
         try:
             key_id = uuid.UUID(request.id)
@@ -92,11 +102,18 @@ class AdminServicer(api_grpc.AdminServiceServicer):
             now=time_out(self._clock.now()),
         )
 
+    async def ListJobs(self, request: api.ListJobsRequest, context: Any) -> api.ListJobsResponse:
+        admin()
+        return await self._jobs.list_jobs()
 
-def _admin() -> Caller:
-    caller = CALLER.get()
-    caller.require(Role.ADMIN)
-    return caller
+    async def RunUpkeep(self, request: api.RunUpkeepRequest, context: Any) -> api.RunUpkeepResponse:
+        return await self._jobs.run_upkeep(admin(), request)
+
+    async def ListFailedJobs(self, request: api.ListFailedJobsRequest, context: Any) -> api.ListFailedJobsResponse:
+        return await self._jobs.list_failed(admin(), request)
+
+    async def RequeueJobs(self, request: api.RequeueJobsRequest, context: Any) -> api.RequeueJobsResponse:
+        return await self._jobs.requeue(admin(), request)
 
 
 def _key_out(key: ApiKey) -> api.ApiKey:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from memory_service.app.commands import (
     ChangeResult,
     CorrectCommand,
+    Effect,
     ForgetCommand,
     ForgetResult,
     Nature,
@@ -18,9 +19,12 @@ from memory_service.app.commands import (
     UnmergeCommand,
 )
 from memory_service.app.correct import Correct
+from memory_service.app.experiments import Outcomes
 from memory_service.app.forget import Forget
+from memory_service.app.policies import OwnerPolicies
 from memory_service.app.reading import check_filter, parse_memory_id
 from memory_service.app.resolve import Resolve
+from memory_service.app.review import Decision, Review, ReviewCommand
 from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
 from memory_service.app.tokens import Tokens
@@ -30,7 +34,7 @@ from memory_service.app.write import Write
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
 from memory_service.domain.ids import OwnerKey, Revision
-from memory_service.domain.vocabulary import Vocabulary
+from memory_service.domain.policy import Measure
 from memory_service.transport.convert import (
     affected_out,
     effect_out,
@@ -41,7 +45,7 @@ from memory_service.transport.convert import (
     statement_in,
 )
 from memory_service.transport.errors import code_of
-from memory_service.transport.values import clock_out, counter_in, dot_out, time_in
+from memory_service.transport.values import clock_out, counter_in, dot_out, enum_in, time_in
 from memory_service.v1 import memory_service_pb2 as api
 
 _NATURES = {
@@ -55,8 +59,10 @@ AnswerT = TypeVar(
     api.CorrectResponse,
     api.RollbackResponse,
     api.ResolveConflictResponse,
+    api.DecideReviewResponse,
     api.UnmergeResponse,
 )
+_DECISIONS = {api.ReviewDecision.Value(f"REVIEW_DECISION_{decision.name}"): decision for decision in Decision}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +75,11 @@ class ChangeCalls:
     rollback_case: Rollback
     resolve_case: Resolve
     revoke_case: Revoke
+    review_case: Review
     unmerge_case: Unmerge
     tokens: Tokens
-    vocabulary: Vocabulary
+    policies: OwnerPolicies
+    outcomes: Outcomes
 
     async def write(self, owner: OwnerKey, request: api.WriteRequest, actor: str) -> api.WriteResponse:
         """See `Write`."""
@@ -107,7 +115,7 @@ class ChangeCalls:
             ids = tuple(parse_memory_id(i, "memories.ids") for i in request.memories.ids)
         where = None
         if target == "filter":
-            where = filter_in(request.filter, self.vocabulary)
+            where = filter_in(request.filter, self.policies.of(owner).vocabulary)
             check_filter(where)
         command = ForgetCommand(
             ids=ids,
@@ -154,6 +162,20 @@ class ChangeCalls:
         result = await self.resolve_case(owner, command, meta_in(request, actor))
         return self.answer(api.ResolveConflictResponse, owner, result)
 
+    async def review(self, owner: OwnerKey, request: api.DecideReviewRequest, actor: str) -> api.DecideReviewResponse:
+        """See `Review`."""
+        decision = enum_in(_DECISIONS, request.decision, "decision")
+        if decision is None:
+            raise InvalidInput(Reason.FIELD_REQUIRED, "decision must be given", field="decision")
+        command = ReviewCommand(
+            memory_id=parse_memory_id(request.memory_id, "memory_id"),
+            decision=decision,
+            etag=request.etag,
+            reason=request.reason,
+        )
+        result = await self.review_case(owner, command, meta_in(request, actor))
+        return self.answer(api.DecideReviewResponse, owner, result)
+
     async def revoke(self, owner: OwnerKey, request: api.RevokeWriterRequest, actor: str) -> api.RevokeWriterResponse:
         """See `Revoke`."""
         undo = request.WhichOneof("what") == "undo_revision"
@@ -180,7 +202,17 @@ class ChangeCalls:
         )
         if not isinstance(response, api.RollbackResponse):
             response.effect = effect_out(result.effect)
+        if not result.replayed:
+            self._note(kind, owner, result)
         return response
+
+    def _note(self, kind: type[Any], owner: OwnerKey, result: ChangeResult) -> None:
+        """Count what the change was for the side of the experiment that the owner is on."""
+        measure = {api.WriteResponse: Measure.WRITE, api.CorrectResponse: Measure.CORRECTION}.get(kind)
+        if measure is not None:
+            self.outcomes.note(owner, measure)
+        if Effect.CONTESTED in (result.effect, *(item.effect for item in result.affected)):
+            self.outcomes.note(owner, Measure.CONTESTED)
 
     def _forgotten(self, owner: OwnerKey, result: ForgetResult) -> api.ForgetResponse:
         return api.ForgetResponse(

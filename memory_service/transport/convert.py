@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from memory_service.app.commands import Affected, ChangeMeta, Effect, SlotRef, Statement
-from memory_service.app.reading import parse_memory_id
+from memory_service.app.reading import Shown, parse_memory_id
 from memory_service.app.recall import RecalledMemory, Stage
 from memory_service.app.targets import slot_key
 from memory_service.app.validation import check_list, check_slot
@@ -21,6 +21,7 @@ from memory_service.transport.values import (
     KINDS,
     RELATIONS,
     SOURCES,
+    STANDINGS,
     STATUSES,
     TIERS,
     VISIBILITIES,
@@ -45,6 +46,7 @@ _TIERS_OUT = inverse(TIERS)
 _STATUSES_OUT = inverse(STATUSES)
 _VISIBILITIES_OUT = inverse(VISIBILITIES)
 _RELATIONS_OUT = inverse(RELATIONS)
+_STANDINGS_OUT = inverse(STANDINGS)
 _EFFECTS_OUT = {effect: api.Effect.Value(f"EFFECT_{effect.name}") for effect in Effect}
 
 
@@ -189,11 +191,20 @@ def head_out(head: MemoryHead) -> pb.Memory:
     message = version_out(head.current, etag=head.etag)
     message.access_count = head.usage.access_count
     message.adopted_count = head.usage.adopted_count
+    message.rejected_count = head.usage.rejected_count
     if head.created_at is not None:
         message.created_at.FromDatetime(head.created_at)
     if head.usage.last_access_at is not None:
         message.last_access_at.FromDatetime(head.usage.last_access_at)
     message.cold = head.cold
+    return message
+
+
+def shown_out(shown: Shown) -> pb.Memory:
+    """Protobuf of a memory with what it is at the time that was asked about."""
+    message = head_out(shown.head)
+    message.standing = _STANDINGS_OUT[shown.standing]  # type: ignore[assignment]
+    message.superseded_by = "" if shown.successor is None else str(shown.successor)
     return message
 
 
@@ -240,7 +251,7 @@ def recalled_out(memory: RecalledMemory) -> api.RecalledMemory:
     """Protobuf of a memory found, with its score."""
     score = memory.score
     return api.RecalledMemory(
-        memory=head_out(memory.head),
+        memory=shown_out(Shown(memory.head, memory.standing, memory.successor)),
         score=score.final,
         breakdown=api.ScoreBreakdown(
             total=score.final,

@@ -9,16 +9,21 @@ import numpy as np
 
 from memory_service.app.commands import (
     BatchItem,
+    ChangeMeta,
     ChangeResult,
 )
-from memory_service.app.reading import Reading, parse_memory_id
+from memory_service.app.experiments import Outcomes
+from memory_service.app.feedback import Outcome, RecordFeedback
+from memory_service.app.policies import OwnerPolicies
+from memory_service.app.reading import AsOf, Reading, parse_memory_id
 from memory_service.app.recall import Recall, RecallRequest, RecallResponse
+from memory_service.app.review import Cause, Reviews
 from memory_service.app.tokens import Tokens
 from memory_service.app.validation import check_list
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
-from memory_service.domain.ids import OwnerKey
-from memory_service.domain.vocabulary import Vocabulary
+from memory_service.domain.ids import MemoryId, OwnerKey
+from memory_service.domain.policy import Measure
 from memory_service.ports.keys import Role
 from memory_service.ports.snapshots import Freshness, Requirement
 from memory_service.transport.changes import ChangeCalls, item_error
@@ -28,15 +33,18 @@ from memory_service.transport.convert import (
     head_out,
     link_out,
     recalled_out,
+    shown_out,
     stage_out,
     statement_in,
     version_out,
 )
 from memory_service.transport.identity import CALLER, Caller
-from memory_service.transport.values import clock_in, clock_out, counter_in, time_in
+from memory_service.transport.values import clock_in, clock_out, counter_in, time_in, time_out
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import memory_service_pb2_grpc as api_grpc
 from memory_service.v1 import types_pb2 as pb
+
+_CAUSES_OUT = {cause: api.ReviewCause.Value(f"REVIEW_CAUSE_{cause.name}") for cause in Cause}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +54,11 @@ class UseCases:
     changes: ChangeCalls
     reading: Reading
     recall: Recall
+    feedback: RecordFeedback
     tokens: Tokens
-    vocabulary: Vocabulary
+    policies: OwnerPolicies
+    outcomes: Outcomes
+    reviews: Reviews
 
 
 class MemoryServicer(api_grpc.MemoryServiceServicer):
@@ -91,25 +102,30 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         if request.limit < 0 or request.token_budget < 0:
             name = "limit" if request.limit < 0 else "token_budget"
             raise InvalidInput(Reason.FIELD_OUT_OF_RANGE, f"{name} must not be negative", field=name)
-        has = request.HasField
+        times = _times_in(request)
         embedding = request.query_embedding
         asked = RecallRequest(
             owner=owner,
             query=request.query,
             vector=np.fromiter(embedding, np.float32, len(embedding)) if embedding else None,
-            where=filter_in(request.filter, self._cases.vocabulary),
+            where=filter_in(request.filter, self._cases.policies.of(owner).vocabulary),
             limit=request.limit or limits.RECALL_LIMIT_DEFAULT,
             token_budget=request.token_budget or None,
             requirement=self._requirement(owner, request.consistency),
-            as_of_valid=time_in(request.as_of_valid, "as_of_valid") if has("as_of_valid") else None,
-            as_of_recorded=time_in(request.as_of_recorded, "as_of_recorded") if has("as_of_recorded") else None,
+            as_of_valid=times.valid,
+            as_of_recorded=times.recorded,
             profile=request.profile or "default",
             deadline_seconds=context.time_remaining(),
             agent=request.agent,
             reinforce=not request.read_only,
+            resolve_time=request.resolve_time,
+            time_zone=request.time_zone,
             deep=request.deep,
         )
-        return self._recalled(owner, await self._cases.recall(asked))
+        answer = await self._cases.recall(asked)
+        self._cases.outcomes.note(owner, Measure.RECALL)
+        self._cases.outcomes.note(owner, Measure.RECALLED, len(answer.memories))
+        return self._recalled(owner, answer)
 
     def _requirement(self, owner: OwnerKey, message: pb.Consistency) -> Requirement:
         which = message.WhichOneof("requirement")
@@ -130,6 +146,8 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             stages=[stage_out(stage) for stage in response.stages],
             degraded=response.degraded,
             candidates=response.matched,
+            as_of_valid=time_out(response.as_of_valid),
+            as_of_words=response.as_of_words,
         )
 
     async def Correct(self, request: api.CorrectRequest, context: Any) -> api.CorrectResponse:
@@ -152,6 +170,21 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         caller, owner = authorised(request, Role.WRITER)
         return await self._cases.changes.resolve(owner, request, caller.actor)
 
+    async def ListReviews(self, request: api.ListReviewsRequest, context: Any) -> api.ListReviewsResponse:
+        _, owner = authorised(request, Role.READER)
+        page = await self._cases.reviews(owner, request.page_size, request.page_token, request.agent)
+        return api.ListReviewsResponse(
+            reviews=[
+                api.Review(memory=head_out(head), cause=_CAUSES_OUT[cause])  # type: ignore[arg-type]
+                for head, cause in page.items
+            ],
+            next_page_token=page.next_token,
+        )
+
+    async def DecideReview(self, request: api.DecideReviewRequest, context: Any) -> api.DecideReviewResponse:
+        caller, owner = authorised(request, Role.WRITER)
+        return await self._cases.changes.review(owner, request, caller.actor)
+
     async def RevokeWriter(self, request: api.RevokeWriterRequest, context: Any) -> api.RevokeWriterResponse:
         caller, owner = authorised(request, Role.WRITER)
         return await self._cases.changes.revoke(owner, request, caller.actor)
@@ -159,22 +192,23 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
     async def GetMemory(self, request: api.GetMemoryRequest, context: Any) -> api.GetMemoryResponse:
         _, owner = authorised(request, Role.READER)
         memory_id = parse_memory_id(request.memory_id, "memory_id")
-        found = await self._cases.reading.get(owner, memory_id, request.agent)
+        found = await self._cases.reading.get(owner, memory_id, request.agent, _times_in(request))
         return api.GetMemoryResponse(
-            memory=head_out(found.head), links=[link_out(x) for x in found.links], context=clock_out(found.clock)
+            memory=shown_out(found.shown), links=[link_out(x) for x in found.links], context=clock_out(found.clock)
         )
 
     async def ListMemories(self, request: api.ListMemoriesRequest, context: Any) -> api.ListMemoriesResponse:
         _, owner = authorised(request, Role.READER)
         page = await self._cases.reading.list(
             owner,
-            filter_in(request.filter, self._cases.vocabulary),
+            filter_in(request.filter, self._cases.policies.of(owner).vocabulary),
             page_size=request.page_size,
             page_token=request.page_token,
             agent=request.agent,
+            as_of=_times_in(request),
         )
         return api.ListMemoriesResponse(
-            memories=[head_out(head) for head in page.heads], next_page_token=page.next_token
+            memories=[shown_out(shown) for shown in page.memories], next_page_token=page.next_token
         )
 
     async def GetHistory(self, request: api.GetHistoryRequest, context: Any) -> api.GetHistoryResponse:
@@ -184,6 +218,23 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             versions=[version_out(version) for version in past.versions],
             events=[event_out(entry) for entry in past.events],
             links=[link_out(link) for link in past.links],
+        )
+
+    async def RecordFeedback(self, request: api.RecordFeedbackRequest, context: Any) -> api.RecordFeedbackResponse:
+        caller, owner = authorised(request, Role.WRITER)
+        check_list(request.items, "items", limits.FEEDBACK_ITEMS_MAX)
+        items = [_feedback_in(message, index) for index, message in enumerate(request.items)]
+        meta = ChangeMeta(actor=caller.actor, request_id=request.request_id)
+        result = await self._cases.feedback(owner, items, meta)
+        if not result.replayed:
+            for outcome, measure in ((Outcome.ADOPTED, Measure.ADOPTED), (Outcome.REJECTED, Measure.REJECTED)):
+                told = sum(1 for memory_id, said in items if said is outcome and memory_id not in result.missing)
+                self._cases.outcomes.note(owner, measure, told)
+        return api.RecordFeedbackResponse(
+            recorded=result.recorded,
+            missing_ids=[str(i) for i in result.missing],
+            token=self._cases.tokens.consistency(owner, result.revision),
+            replayed=result.replayed,
         )
 
     async def Prewarm(self, request: api.PrewarmRequest, context: Any) -> api.PrewarmResponse:
@@ -202,11 +253,31 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         return api.BatchWriteResult(error=item_error(result))
 
 
+_OUTCOMES = {api.RECALL_OUTCOME_ADOPTED: Outcome.ADOPTED, api.RECALL_OUTCOME_REJECTED: Outcome.REJECTED}
+
+
+def _feedback_in(message: api.MemoryFeedback, index: int) -> tuple[MemoryId, Outcome]:
+    field = f"items[{index}].outcome"
+    outcome = _OUTCOMES.get(message.outcome)
+    if outcome is None:
+        raise InvalidInput(Reason.FIELD_REQUIRED, f"{field} must be adopted or rejected", field=field)
+    return parse_memory_id(message.memory_id, f"items[{index}].memory_id"), outcome
+
+
 def authorised(request: Any, role: Role) -> tuple[Caller, OwnerKey]:
     """The caller and the owner a request is about, when the caller has the role."""
     caller = CALLER.get()
     caller.require(role)
     return caller, caller.owner(request.user)
+
+
+def _times_in(request: Any) -> AsOf:
+    """The times a read is about, from any request with `as_of_valid` and `as_of_recorded`."""
+    has = request.HasField
+    return AsOf(
+        time_in(request.as_of_valid, "as_of_valid") if has("as_of_valid") else None,
+        time_in(request.as_of_recorded, "as_of_recorded") if has("as_of_recorded") else None,
+    )
 
 
 def _item_in(message: api.BatchWriteItem, index: int) -> BatchItem:

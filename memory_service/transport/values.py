@@ -12,6 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.ids import DeviceId
 from memory_service.domain.memory import JsonValue, Kind, Relation, Source, Status, Tier, Visibility
+from memory_service.domain.standing import Standing
 from memory_service.domain.vector_clock import COUNTER_MAX, Dot, VectorClock
 from memory_service.v1 import types_pb2 as pb
 
@@ -22,6 +23,7 @@ SOURCES = {pb.Source.Value(f"SOURCE_{s.name}"): s for s in Source}
 TIERS = {pb.Tier.Value(f"TIER_{t.name}"): t for t in Tier}
 STATUSES = {pb.Status.Value(f"STATUS_{s.name}"): s for s in Status}
 VISIBILITIES = {pb.Visibility.Value(f"VISIBILITY_{v.name}"): v for v in Visibility}
+STANDINGS = {pb.Standing.Value(f"STANDING_{s.name}"): s for s in Standing}
 RELATIONS = {pb.Relation.Value(f"RELATION_{r.name}"): r for r in Relation}
 
 

@@ -22,10 +22,12 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from memory_service.v1 import policy_pb2 as memory__service_dot_v1_dot_policy__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%memory_service/v1/admin_service.proto\x12\x11memory_service.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x89\x02\n\x06\x41piKey\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0e\n\x06prefix\x18\x04 \x01(\t\x12&\n\x05roles\x18\x05 \x03(\x0e\x32\x17.memory_service.v1.Role\x12\r\n\x05users\x18\x06 \x03(\t\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x87\x01\n\x10\x43reateKeyRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12&\n\x05roles\x18\x02 \x03(\x0e\x32\x17.memory_service.v1.Role\x12\r\n\x05users\x18\x03 \x03(\t\x12.\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"K\n\x11\x43reateKeyResponse\x12&\n\x03key\x18\x01 \x01(\x0b\x32\x19.memory_service.v1.ApiKey\x12\x0e\n\x06secret\x18\x02 \x01(\t\"\x11\n\x0fListKeysRequest\";\n\x10ListKeysResponse\x12\'\n\x04keys\x18\x01 \x03(\x0b\x32\x19.memory_service.v1.ApiKey\"\x1e\n\x10RevokeKeyRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x13\n\x11RevokeKeyResponse\"\x16\n\x14GetServerInfoRequest\"\xfc\x01\n\x15GetServerInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x17\n\x0f\x65mbedding_model\x18\x02 \x01(\t\x12\x1b\n\x13\x65mbedding_dimension\x18\x03 \x01(\x05\x12\x44\n\x06limits\x18\x04 \x03(\x0b\x32\x34.memory_service.v1.GetServerInfoResponse.LimitsEntry\x12\'\n\x03now\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01*N\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bROLE_READER\x10\x01\x12\x0f\n\x0bROLE_WRITER\x10\x02\x12\x0e\n\nROLE_ADMIN\x10\x03\x32\xf7\x02\n\x0c\x41\x64minService\x12V\n\tCreateKey\x12#.memory_service.v1.CreateKeyRequest\x1a$.memory_service.v1.CreateKeyResponse\x12S\n\x08ListKeys\x12\".memory_service.v1.ListKeysRequest\x1a#.memory_service.v1.ListKeysResponse\x12V\n\tRevokeKey\x12#.memory_service.v1.RevokeKeyRequest\x1a$.memory_service.v1.RevokeKeyResponse\x12\x62\n\rGetServerInfo\x12\'.memory_service.v1.GetServerInfoRequest\x1a(.memory_service.v1.GetServerInfoResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%memory_service/v1/admin_service.proto\x12\x11memory_service.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ememory_service/v1/policy.proto\"\x89\x02\n\x06\x41piKey\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0e\n\x06prefix\x18\x04 \x01(\t\x12&\n\x05roles\x18\x05 \x03(\x0e\x32\x17.memory_service.v1.Role\x12\r\n\x05users\x18\x06 \x03(\t\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x87\x01\n\x10\x43reateKeyRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12&\n\x05roles\x18\x02 \x03(\x0e\x32\x17.memory_service.v1.Role\x12\r\n\x05users\x18\x03 \x03(\t\x12.\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"K\n\x11\x43reateKeyResponse\x12&\n\x03key\x18\x01 \x01(\x0b\x32\x19.memory_service.v1.ApiKey\x12\x0e\n\x06secret\x18\x02 \x01(\t\"\x11\n\x0fListKeysRequest\";\n\x10ListKeysResponse\x12\'\n\x04keys\x18\x01 \x03(\x0b\x32\x19.memory_service.v1.ApiKey\"\x1e\n\x10RevokeKeyRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x13\n\x11RevokeKeyResponse\"\x16\n\x14GetServerInfoRequest\"\xfc\x01\n\x15GetServerInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x17\n\x0f\x65mbedding_model\x18\x02 \x01(\t\x12\x1b\n\x13\x65mbedding_dimension\x18\x03 \x01(\x05\x12\x44\n\x06limits\x18\x04 \x03(\x0b\x32\x34.memory_service.v1.GetServerInfoResponse.LimitsEntry\x12\'\n\x03now\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\xdc\x02\n\x07JobKind\x12\x0c\n\x04name\x18\x01 \x01(\t\x12(\n\x05\x65very\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0b\n\x03\x64ue\x18\x03 \x01(\x03\x12/\n\x0bnext_due_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07waiting\x18\x05 \x01(\x03\x12\x0f\n\x07running\x18\x06 \x01(\x03\x12\x0e\n\x06\x66\x61iled\x18\x07 \x01(\x03\x12\x31\n\x0eoldest_waiting\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12/\n\x0blast_run_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\truns_done\x18\n \x01(\x03\x12\x0f\n\x07\x63hanged\x18\x0b \x01(\x03\x12\x0f\n\x07retried\x18\x0c \x01(\x03\x12\x10\n\x08given_up\x18\r \x01(\x03\"\x11\n\x0fListJobsRequest\"v\n\x10ListJobsResponse\x12(\n\x04jobs\x18\x01 \x03(\x0b\x32\x1a.memory_service.v1.JobKind\x12\x0f\n\x07workers\x18\x02 \x01(\x05\x12\'\n\x03now\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"/\n\x10RunUpkeepRequest\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\r\n\x05steps\x18\x02 \x03(\t\"U\n\x07StepRun\x12\x0c\n\x04step\x18\x01 \x01(\t\x12\x0f\n\x07\x63hanged\x18\x02 \x01(\x03\x12\x14\n\x0c\x65rror_reason\x18\x03 \x01(\t\x12\x15\n\rerror_message\x18\x04 \x01(\t\"=\n\x11RunUpkeepResponse\x12(\n\x04runs\x18\x01 \x03(\x0b\x32\x1a.memory_service.v1.StepRun\"\x84\x01\n\tFailedJob\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04user\x18\x03 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x04 \x01(\x05\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12-\n\tfailed_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"*\n\x15ListFailedJobsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\"D\n\x16ListFailedJobsResponse\x12*\n\x04jobs\x18\x01 \x03(\x0b\x32\x1c.memory_service.v1.FailedJob\"!\n\x12RequeueJobsRequest\x12\x0b\n\x03ids\x18\x01 \x03(\x03\"\'\n\x13RequeueJobsResponse\x12\x10\n\x08requeued\x18\x01 \x01(\x05*N\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bROLE_READER\x10\x01\x12\x0f\n\x0bROLE_WRITER\x10\x02\x12\x0e\n\nROLE_ADMIN\x10\x03\x32\xd6\x11\n\x0c\x41\x64minService\x12V\n\tCreateKey\x12#.memory_service.v1.CreateKeyRequest\x1a$.memory_service.v1.CreateKeyResponse\x12S\n\x08ListKeys\x12\".memory_service.v1.ListKeysRequest\x1a#.memory_service.v1.ListKeysResponse\x12V\n\tRevokeKey\x12#.memory_service.v1.RevokeKeyRequest\x1a$.memory_service.v1.RevokeKeyResponse\x12\x62\n\rGetServerInfo\x12\'.memory_service.v1.GetServerInfoRequest\x1a(.memory_service.v1.GetServerInfoResponse\x12\x65\n\x0eListPredicates\x12(.memory_service.v1.ListPredicatesRequest\x1a).memory_service.v1.ListPredicatesResponse\x12_\n\x0cPutPredicate\x12&.memory_service.v1.PutPredicateRequest\x1a\'.memory_service.v1.PutPredicateResponse\x12h\n\x0fRemovePredicate\x12).memory_service.v1.RemovePredicateRequest\x1a*.memory_service.v1.RemovePredicateResponse\x12w\n\x14SetUnknownPredicates\x12..memory_service.v1.SetUnknownPredicatesRequest\x1a/.memory_service.v1.SetUnknownPredicatesResponse\x12w\n\x14GetVocabularyHistory\x12..memory_service.v1.GetVocabularyHistoryRequest\x1a/.memory_service.v1.GetVocabularyHistoryResponse\x12q\n\x12RollbackVocabulary\x12,.memory_service.v1.RollbackVocabularyRequest\x1a-.memory_service.v1.RollbackVocabularyResponse\x12\x65\n\x0eListParameters\x12(.memory_service.v1.ListParametersRequest\x1a).memory_service.v1.ListParametersResponse\x12\x62\n\rSetParameters\x12\'.memory_service.v1.SetParametersRequest\x1a(.memory_service.v1.SetParametersResponse\x12t\n\x13GetParameterHistory\x12-.memory_service.v1.GetParameterHistoryRequest\x1a..memory_service.v1.GetParameterHistoryResponse\x12q\n\x12RollbackParameters\x12,.memory_service.v1.RollbackParametersRequest\x1a-.memory_service.v1.RollbackParametersResponse\x12h\n\x0fStartExperiment\x12).memory_service.v1.StartExperimentRequest\x1a*.memory_service.v1.StartExperimentResponse\x12\x65\n\x0eStopExperiment\x12(.memory_service.v1.StopExperimentRequest\x1a).memory_service.v1.StopExperimentResponse\x12h\n\x0fListExperiments\x12).memory_service.v1.ListExperimentsRequest\x1a*.memory_service.v1.ListExperimentsResponse\x12\x65\n\x0eGetCalibration\x12(.memory_service.v1.GetCalibrationRequest\x1a).memory_service.v1.GetCalibrationResponse\x12S\n\x08ListJobs\x12\".memory_service.v1.ListJobsRequest\x1a#.memory_service.v1.ListJobsResponse\x12V\n\tRunUpkeep\x12#.memory_service.v1.RunUpkeepRequest\x1a$.memory_service.v1.RunUpkeepResponse\x12\x65\n\x0eListFailedJobs\x12(.memory_service.v1.ListFailedJobsRequest\x1a).memory_service.v1.ListFailedJobsResponse\x12\\\n\x0bRequeueJobs\x12%.memory_service.v1.RequeueJobsRequest\x1a&.memory_service.v1.RequeueJobsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,28 +36,50 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GETSERVERINFORESPONSE_LIMITSENTRY']._loaded_options = None
   _globals['_GETSERVERINFORESPONSE_LIMITSENTRY']._serialized_options = b'8\001'
-  _globals['_ROLE']._serialized_start=988
-  _globals['_ROLE']._serialized_end=1066
-  _globals['_APIKEY']._serialized_start=94
-  _globals['_APIKEY']._serialized_end=359
-  _globals['_CREATEKEYREQUEST']._serialized_start=362
-  _globals['_CREATEKEYREQUEST']._serialized_end=497
-  _globals['_CREATEKEYRESPONSE']._serialized_start=499
-  _globals['_CREATEKEYRESPONSE']._serialized_end=574
-  _globals['_LISTKEYSREQUEST']._serialized_start=576
-  _globals['_LISTKEYSREQUEST']._serialized_end=593
-  _globals['_LISTKEYSRESPONSE']._serialized_start=595
-  _globals['_LISTKEYSRESPONSE']._serialized_end=654
-  _globals['_REVOKEKEYREQUEST']._serialized_start=656
-  _globals['_REVOKEKEYREQUEST']._serialized_end=686
-  _globals['_REVOKEKEYRESPONSE']._serialized_start=688
-  _globals['_REVOKEKEYRESPONSE']._serialized_end=707
-  _globals['_GETSERVERINFOREQUEST']._serialized_start=709
-  _globals['_GETSERVERINFOREQUEST']._serialized_end=731
-  _globals['_GETSERVERINFORESPONSE']._serialized_start=734
-  _globals['_GETSERVERINFORESPONSE']._serialized_end=986
-  _globals['_GETSERVERINFORESPONSE_LIMITSENTRY']._serialized_start=941
-  _globals['_GETSERVERINFORESPONSE_LIMITSENTRY']._serialized_end=986
-  _globals['_ADMINSERVICE']._serialized_start=1069
-  _globals['_ADMINSERVICE']._serialized_end=1444
+  _globals['_ROLE']._serialized_start=2066
+  _globals['_ROLE']._serialized_end=2144
+  _globals['_APIKEY']._serialized_start=158
+  _globals['_APIKEY']._serialized_end=423
+  _globals['_CREATEKEYREQUEST']._serialized_start=426
+  _globals['_CREATEKEYREQUEST']._serialized_end=561
+  _globals['_CREATEKEYRESPONSE']._serialized_start=563
+  _globals['_CREATEKEYRESPONSE']._serialized_end=638
+  _globals['_LISTKEYSREQUEST']._serialized_start=640
+  _globals['_LISTKEYSREQUEST']._serialized_end=657
+  _globals['_LISTKEYSRESPONSE']._serialized_start=659
+  _globals['_LISTKEYSRESPONSE']._serialized_end=718
+  _globals['_REVOKEKEYREQUEST']._serialized_start=720
+  _globals['_REVOKEKEYREQUEST']._serialized_end=750
+  _globals['_REVOKEKEYRESPONSE']._serialized_start=752
+  _globals['_REVOKEKEYRESPONSE']._serialized_end=771
+  _globals['_GETSERVERINFOREQUEST']._serialized_start=773
+  _globals['_GETSERVERINFOREQUEST']._serialized_end=795
+  _globals['_GETSERVERINFORESPONSE']._serialized_start=798
+  _globals['_GETSERVERINFORESPONSE']._serialized_end=1050
+  _globals['_GETSERVERINFORESPONSE_LIMITSENTRY']._serialized_start=1005
+  _globals['_GETSERVERINFORESPONSE_LIMITSENTRY']._serialized_end=1050
+  _globals['_JOBKIND']._serialized_start=1053
+  _globals['_JOBKIND']._serialized_end=1401
+  _globals['_LISTJOBSREQUEST']._serialized_start=1403
+  _globals['_LISTJOBSREQUEST']._serialized_end=1420
+  _globals['_LISTJOBSRESPONSE']._serialized_start=1422
+  _globals['_LISTJOBSRESPONSE']._serialized_end=1540
+  _globals['_RUNUPKEEPREQUEST']._serialized_start=1542
+  _globals['_RUNUPKEEPREQUEST']._serialized_end=1589
+  _globals['_STEPRUN']._serialized_start=1591
+  _globals['_STEPRUN']._serialized_end=1676
+  _globals['_RUNUPKEEPRESPONSE']._serialized_start=1678
+  _globals['_RUNUPKEEPRESPONSE']._serialized_end=1739
+  _globals['_FAILEDJOB']._serialized_start=1742
+  _globals['_FAILEDJOB']._serialized_end=1874
+  _globals['_LISTFAILEDJOBSREQUEST']._serialized_start=1876
+  _globals['_LISTFAILEDJOBSREQUEST']._serialized_end=1918
+  _globals['_LISTFAILEDJOBSRESPONSE']._serialized_start=1920
+  _globals['_LISTFAILEDJOBSRESPONSE']._serialized_end=1988
+  _globals['_REQUEUEJOBSREQUEST']._serialized_start=1990
+  _globals['_REQUEUEJOBSREQUEST']._serialized_end=2023
+  _globals['_REQUEUEJOBSRESPONSE']._serialized_start=2025
+  _globals['_REQUEUEJOBSRESPONSE']._serialized_end=2064
+  _globals['_ADMINSERVICE']._serialized_start=2147
+  _globals['_ADMINSERVICE']._serialized_end=4409
 # @@protoc_insertion_point(module_scope)

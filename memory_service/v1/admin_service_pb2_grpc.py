@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from memory_service.v1 import admin_service_pb2 as memory__service_dot_v1_dot_admin__service__pb2
+from memory_service.v1 import policy_pb2 as memory__service_dot_v1_dot_policy__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -26,7 +27,7 @@ if _version_not_supported:
 
 
 class AdminServiceStub:
-    """Keys of the caller's tenant. Needs the admin role.
+    """Keys, vocabulary and parameters of the caller's tenant. Needs the admin role.
     """
 
     def __init__(self, channel):
@@ -55,10 +56,100 @@ class AdminServiceStub:
                 request_serializer=memory__service_dot_v1_dot_admin__service__pb2.GetServerInfoRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_admin__service__pb2.GetServerInfoResponse.FromString,
                 _registered_method=True)
+        self.ListPredicates = channel.unary_unary(
+                '/memory_service.v1.AdminService/ListPredicates',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.ListPredicatesRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.ListPredicatesResponse.FromString,
+                _registered_method=True)
+        self.PutPredicate = channel.unary_unary(
+                '/memory_service.v1.AdminService/PutPredicate',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.PutPredicateRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.PutPredicateResponse.FromString,
+                _registered_method=True)
+        self.RemovePredicate = channel.unary_unary(
+                '/memory_service.v1.AdminService/RemovePredicate',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.RemovePredicateRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.RemovePredicateResponse.FromString,
+                _registered_method=True)
+        self.SetUnknownPredicates = channel.unary_unary(
+                '/memory_service.v1.AdminService/SetUnknownPredicates',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.SetUnknownPredicatesRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.SetUnknownPredicatesResponse.FromString,
+                _registered_method=True)
+        self.GetVocabularyHistory = channel.unary_unary(
+                '/memory_service.v1.AdminService/GetVocabularyHistory',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.GetVocabularyHistoryRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.GetVocabularyHistoryResponse.FromString,
+                _registered_method=True)
+        self.RollbackVocabulary = channel.unary_unary(
+                '/memory_service.v1.AdminService/RollbackVocabulary',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.RollbackVocabularyRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.RollbackVocabularyResponse.FromString,
+                _registered_method=True)
+        self.ListParameters = channel.unary_unary(
+                '/memory_service.v1.AdminService/ListParameters',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.ListParametersRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.ListParametersResponse.FromString,
+                _registered_method=True)
+        self.SetParameters = channel.unary_unary(
+                '/memory_service.v1.AdminService/SetParameters',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.SetParametersRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.SetParametersResponse.FromString,
+                _registered_method=True)
+        self.GetParameterHistory = channel.unary_unary(
+                '/memory_service.v1.AdminService/GetParameterHistory',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.GetParameterHistoryRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.GetParameterHistoryResponse.FromString,
+                _registered_method=True)
+        self.RollbackParameters = channel.unary_unary(
+                '/memory_service.v1.AdminService/RollbackParameters',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.RollbackParametersRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.RollbackParametersResponse.FromString,
+                _registered_method=True)
+        self.StartExperiment = channel.unary_unary(
+                '/memory_service.v1.AdminService/StartExperiment',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.StartExperimentRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.StartExperimentResponse.FromString,
+                _registered_method=True)
+        self.StopExperiment = channel.unary_unary(
+                '/memory_service.v1.AdminService/StopExperiment',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.StopExperimentRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.StopExperimentResponse.FromString,
+                _registered_method=True)
+        self.ListExperiments = channel.unary_unary(
+                '/memory_service.v1.AdminService/ListExperiments',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.ListExperimentsRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.ListExperimentsResponse.FromString,
+                _registered_method=True)
+        self.GetCalibration = channel.unary_unary(
+                '/memory_service.v1.AdminService/GetCalibration',
+                request_serializer=memory__service_dot_v1_dot_policy__pb2.GetCalibrationRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_policy__pb2.GetCalibrationResponse.FromString,
+                _registered_method=True)
+        self.ListJobs = channel.unary_unary(
+                '/memory_service.v1.AdminService/ListJobs',
+                request_serializer=memory__service_dot_v1_dot_admin__service__pb2.ListJobsRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__service__pb2.ListJobsResponse.FromString,
+                _registered_method=True)
+        self.RunUpkeep = channel.unary_unary(
+                '/memory_service.v1.AdminService/RunUpkeep',
+                request_serializer=memory__service_dot_v1_dot_admin__service__pb2.RunUpkeepRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__service__pb2.RunUpkeepResponse.FromString,
+                _registered_method=True)
+        self.ListFailedJobs = channel.unary_unary(
+                '/memory_service.v1.AdminService/ListFailedJobs',
+                request_serializer=memory__service_dot_v1_dot_admin__service__pb2.ListFailedJobsRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__service__pb2.ListFailedJobsResponse.FromString,
+                _registered_method=True)
+        self.RequeueJobs = channel.unary_unary(
+                '/memory_service.v1.AdminService/RequeueJobs',
+                request_serializer=memory__service_dot_v1_dot_admin__service__pb2.RequeueJobsRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_admin__service__pb2.RequeueJobsResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer:
-    """Keys of the caller's tenant. Needs the admin role.
+    """Keys, vocabulary and parameters of the caller's tenant. Needs the admin role.
     """
 
     def CreateKey(self, request, context):
@@ -89,6 +180,132 @@ class AdminServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListPredicates(self, request, context):
+        """The tenant's vocabulary of predicates.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PutPredicate(self, request, context):
+        """Adds a predicate to the vocabulary, or changes one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemovePredicate(self, request, context):
+        """Takes a predicate out, unless memories have it and no other takes its place.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetUnknownPredicates(self, request, context):
+        """Changes what happens to predicates outside the vocabulary.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetVocabularyHistory(self, request, context):
+        """Lists the vocabulary's versions.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RollbackVocabulary(self, request, context):
+        """Brings a version of the vocabulary back, as the next one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListParameters(self, request, context):
+        """Every tunable number, with its bounds and what a set has for it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetParameters(self, request, context):
+        """Changes a parameter set.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetParameterHistory(self, request, context):
+        """Lists a set's versions.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RollbackParameters(self, request, context):
+        """Brings a version of a set back, as the next one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StartExperiment(self, request, context):
+        """Gives a share of the users another parameter set; one experiment runs at a time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StopExperiment(self, request, context):
+        """Ends the experiment.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListExperiments(self, request, context):
+        """Lists experiments and what was counted on their sides.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetCalibration(self, request, context):
+        """What the intervals between uses of memories suggest for tau.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListJobs(self, request, context):
+        """Shows the background work of the whole deployment, by kind of job. Names nobody.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RunUpkeep(self, request, context):
+        """Runs steps of upkeep for one user now, whatever the schedule says.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListFailedJobs(self, request, context):
+        """Lists jobs of the tenant's users that failed for good, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RequeueJobs(self, request, context):
+        """Lets jobs that failed for good be tried again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -112,6 +329,96 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     request_deserializer=memory__service_dot_v1_dot_admin__service__pb2.GetServerInfoRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_admin__service__pb2.GetServerInfoResponse.SerializeToString,
             ),
+            'ListPredicates': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPredicates,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.ListPredicatesRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.ListPredicatesResponse.SerializeToString,
+            ),
+            'PutPredicate': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutPredicate,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.PutPredicateRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.PutPredicateResponse.SerializeToString,
+            ),
+            'RemovePredicate': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemovePredicate,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.RemovePredicateRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.RemovePredicateResponse.SerializeToString,
+            ),
+            'SetUnknownPredicates': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetUnknownPredicates,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.SetUnknownPredicatesRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.SetUnknownPredicatesResponse.SerializeToString,
+            ),
+            'GetVocabularyHistory': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetVocabularyHistory,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.GetVocabularyHistoryRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.GetVocabularyHistoryResponse.SerializeToString,
+            ),
+            'RollbackVocabulary': grpc.unary_unary_rpc_method_handler(
+                    servicer.RollbackVocabulary,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.RollbackVocabularyRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.RollbackVocabularyResponse.SerializeToString,
+            ),
+            'ListParameters': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListParameters,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.ListParametersRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.ListParametersResponse.SerializeToString,
+            ),
+            'SetParameters': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetParameters,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.SetParametersRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.SetParametersResponse.SerializeToString,
+            ),
+            'GetParameterHistory': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetParameterHistory,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.GetParameterHistoryRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.GetParameterHistoryResponse.SerializeToString,
+            ),
+            'RollbackParameters': grpc.unary_unary_rpc_method_handler(
+                    servicer.RollbackParameters,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.RollbackParametersRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.RollbackParametersResponse.SerializeToString,
+            ),
+            'StartExperiment': grpc.unary_unary_rpc_method_handler(
+                    servicer.StartExperiment,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.StartExperimentRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.StartExperimentResponse.SerializeToString,
+            ),
+            'StopExperiment': grpc.unary_unary_rpc_method_handler(
+                    servicer.StopExperiment,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.StopExperimentRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.StopExperimentResponse.SerializeToString,
+            ),
+            'ListExperiments': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListExperiments,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.ListExperimentsRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.ListExperimentsResponse.SerializeToString,
+            ),
+            'GetCalibration': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCalibration,
+                    request_deserializer=memory__service_dot_v1_dot_policy__pb2.GetCalibrationRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_policy__pb2.GetCalibrationResponse.SerializeToString,
+            ),
+            'ListJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListJobs,
+                    request_deserializer=memory__service_dot_v1_dot_admin__service__pb2.ListJobsRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__service__pb2.ListJobsResponse.SerializeToString,
+            ),
+            'RunUpkeep': grpc.unary_unary_rpc_method_handler(
+                    servicer.RunUpkeep,
+                    request_deserializer=memory__service_dot_v1_dot_admin__service__pb2.RunUpkeepRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__service__pb2.RunUpkeepResponse.SerializeToString,
+            ),
+            'ListFailedJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListFailedJobs,
+                    request_deserializer=memory__service_dot_v1_dot_admin__service__pb2.ListFailedJobsRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__service__pb2.ListFailedJobsResponse.SerializeToString,
+            ),
+            'RequeueJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.RequeueJobs,
+                    request_deserializer=memory__service_dot_v1_dot_admin__service__pb2.RequeueJobsRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_admin__service__pb2.RequeueJobsResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'memory_service.v1.AdminService', rpc_method_handlers)
@@ -121,7 +428,7 @@ def add_AdminServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AdminService:
-    """Keys of the caller's tenant. Needs the admin role.
+    """Keys, vocabulary and parameters of the caller's tenant. Needs the admin role.
     """
 
     @staticmethod
@@ -222,6 +529,492 @@ class AdminService:
             '/memory_service.v1.AdminService/GetServerInfo',
             memory__service_dot_v1_dot_admin__service__pb2.GetServerInfoRequest.SerializeToString,
             memory__service_dot_v1_dot_admin__service__pb2.GetServerInfoResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPredicates(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/ListPredicates',
+            memory__service_dot_v1_dot_policy__pb2.ListPredicatesRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.ListPredicatesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutPredicate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/PutPredicate',
+            memory__service_dot_v1_dot_policy__pb2.PutPredicateRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.PutPredicateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemovePredicate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/RemovePredicate',
+            memory__service_dot_v1_dot_policy__pb2.RemovePredicateRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.RemovePredicateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetUnknownPredicates(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/SetUnknownPredicates',
+            memory__service_dot_v1_dot_policy__pb2.SetUnknownPredicatesRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.SetUnknownPredicatesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetVocabularyHistory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/GetVocabularyHistory',
+            memory__service_dot_v1_dot_policy__pb2.GetVocabularyHistoryRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.GetVocabularyHistoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RollbackVocabulary(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/RollbackVocabulary',
+            memory__service_dot_v1_dot_policy__pb2.RollbackVocabularyRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.RollbackVocabularyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListParameters(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/ListParameters',
+            memory__service_dot_v1_dot_policy__pb2.ListParametersRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.ListParametersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetParameters(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/SetParameters',
+            memory__service_dot_v1_dot_policy__pb2.SetParametersRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.SetParametersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetParameterHistory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/GetParameterHistory',
+            memory__service_dot_v1_dot_policy__pb2.GetParameterHistoryRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.GetParameterHistoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RollbackParameters(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/RollbackParameters',
+            memory__service_dot_v1_dot_policy__pb2.RollbackParametersRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.RollbackParametersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StartExperiment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/StartExperiment',
+            memory__service_dot_v1_dot_policy__pb2.StartExperimentRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.StartExperimentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StopExperiment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/StopExperiment',
+            memory__service_dot_v1_dot_policy__pb2.StopExperimentRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.StopExperimentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListExperiments(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/ListExperiments',
+            memory__service_dot_v1_dot_policy__pb2.ListExperimentsRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.ListExperimentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCalibration(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/GetCalibration',
+            memory__service_dot_v1_dot_policy__pb2.GetCalibrationRequest.SerializeToString,
+            memory__service_dot_v1_dot_policy__pb2.GetCalibrationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/ListJobs',
+            memory__service_dot_v1_dot_admin__service__pb2.ListJobsRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__service__pb2.ListJobsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunUpkeep(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/RunUpkeep',
+            memory__service_dot_v1_dot_admin__service__pb2.RunUpkeepRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__service__pb2.RunUpkeepResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListFailedJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/ListFailedJobs',
+            memory__service_dot_v1_dot_admin__service__pb2.ListFailedJobsRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__service__pb2.ListFailedJobsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RequeueJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.AdminService/RequeueJobs',
+            memory__service_dot_v1_dot_admin__service__pb2.RequeueJobsRequest.SerializeToString,
+            memory__service_dot_v1_dot_admin__service__pb2.RequeueJobsResponse.FromString,
             options,
             channel_credentials,
             insecure,

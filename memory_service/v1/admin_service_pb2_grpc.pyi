@@ -6,6 +6,7 @@ isort:skip_file
 from collections import abc as _abc
 from grpc import aio as _aio
 from memory_service.v1 import admin_service_pb2 as _admin_service_pb2
+from memory_service.v1 import policy_pb2 as _policy_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -27,7 +28,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AdminServiceStub:
-    """Keys of the caller's tenant. Needs the admin role."""
+    """Keys, vocabulary and parameters of the caller's tenant. Needs the admin role."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -41,10 +42,46 @@ class AdminServiceStub:
     """Revokes a key; requests with it fail from then on."""
     GetServerInfo: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.GetServerInfoRequest, _admin_service_pb2.GetServerInfoResponse]
     """Describes the server: version, embedding model, limits."""
+    ListPredicates: _grpc.UnaryUnaryMultiCallable[_policy_pb2.ListPredicatesRequest, _policy_pb2.ListPredicatesResponse]
+    """The tenant's vocabulary of predicates."""
+    PutPredicate: _grpc.UnaryUnaryMultiCallable[_policy_pb2.PutPredicateRequest, _policy_pb2.PutPredicateResponse]
+    """Adds a predicate to the vocabulary, or changes one."""
+    RemovePredicate: _grpc.UnaryUnaryMultiCallable[_policy_pb2.RemovePredicateRequest, _policy_pb2.RemovePredicateResponse]
+    """Takes a predicate out, unless memories have it and no other takes its place."""
+    SetUnknownPredicates: _grpc.UnaryUnaryMultiCallable[_policy_pb2.SetUnknownPredicatesRequest, _policy_pb2.SetUnknownPredicatesResponse]
+    """Changes what happens to predicates outside the vocabulary."""
+    GetVocabularyHistory: _grpc.UnaryUnaryMultiCallable[_policy_pb2.GetVocabularyHistoryRequest, _policy_pb2.GetVocabularyHistoryResponse]
+    """Lists the vocabulary's versions."""
+    RollbackVocabulary: _grpc.UnaryUnaryMultiCallable[_policy_pb2.RollbackVocabularyRequest, _policy_pb2.RollbackVocabularyResponse]
+    """Brings a version of the vocabulary back, as the next one."""
+    ListParameters: _grpc.UnaryUnaryMultiCallable[_policy_pb2.ListParametersRequest, _policy_pb2.ListParametersResponse]
+    """Every tunable number, with its bounds and what a set has for it."""
+    SetParameters: _grpc.UnaryUnaryMultiCallable[_policy_pb2.SetParametersRequest, _policy_pb2.SetParametersResponse]
+    """Changes a parameter set."""
+    GetParameterHistory: _grpc.UnaryUnaryMultiCallable[_policy_pb2.GetParameterHistoryRequest, _policy_pb2.GetParameterHistoryResponse]
+    """Lists a set's versions."""
+    RollbackParameters: _grpc.UnaryUnaryMultiCallable[_policy_pb2.RollbackParametersRequest, _policy_pb2.RollbackParametersResponse]
+    """Brings a version of a set back, as the next one."""
+    StartExperiment: _grpc.UnaryUnaryMultiCallable[_policy_pb2.StartExperimentRequest, _policy_pb2.StartExperimentResponse]
+    """Gives a share of the users another parameter set; one experiment runs at a time."""
+    StopExperiment: _grpc.UnaryUnaryMultiCallable[_policy_pb2.StopExperimentRequest, _policy_pb2.StopExperimentResponse]
+    """Ends the experiment."""
+    ListExperiments: _grpc.UnaryUnaryMultiCallable[_policy_pb2.ListExperimentsRequest, _policy_pb2.ListExperimentsResponse]
+    """Lists experiments and what was counted on their sides."""
+    GetCalibration: _grpc.UnaryUnaryMultiCallable[_policy_pb2.GetCalibrationRequest, _policy_pb2.GetCalibrationResponse]
+    """What the intervals between uses of memories suggest for tau."""
+    ListJobs: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ListJobsRequest, _admin_service_pb2.ListJobsResponse]
+    """Shows the background work of the whole deployment, by kind of job. Names nobody."""
+    RunUpkeep: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.RunUpkeepRequest, _admin_service_pb2.RunUpkeepResponse]
+    """Runs steps of upkeep for one user now, whatever the schedule says."""
+    ListFailedJobs: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ListFailedJobsRequest, _admin_service_pb2.ListFailedJobsResponse]
+    """Lists jobs of the tenant's users that failed for good, newest first."""
+    RequeueJobs: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.RequeueJobsRequest, _admin_service_pb2.RequeueJobsResponse]
+    """Lets jobs that failed for good be tried again."""
 
 @_typing.type_check_only
 class AdminServiceAsyncStub(AdminServiceStub):
-    """Keys of the caller's tenant. Needs the admin role."""
+    """Keys, vocabulary and parameters of the caller's tenant. Needs the admin role."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateKey: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.CreateKeyRequest, _admin_service_pb2.CreateKeyResponse]  # type: ignore[assignment]
@@ -55,9 +92,45 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """Revokes a key; requests with it fail from then on."""
     GetServerInfo: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.GetServerInfoRequest, _admin_service_pb2.GetServerInfoResponse]  # type: ignore[assignment]
     """Describes the server: version, embedding model, limits."""
+    ListPredicates: _aio.UnaryUnaryMultiCallable[_policy_pb2.ListPredicatesRequest, _policy_pb2.ListPredicatesResponse]  # type: ignore[assignment]
+    """The tenant's vocabulary of predicates."""
+    PutPredicate: _aio.UnaryUnaryMultiCallable[_policy_pb2.PutPredicateRequest, _policy_pb2.PutPredicateResponse]  # type: ignore[assignment]
+    """Adds a predicate to the vocabulary, or changes one."""
+    RemovePredicate: _aio.UnaryUnaryMultiCallable[_policy_pb2.RemovePredicateRequest, _policy_pb2.RemovePredicateResponse]  # type: ignore[assignment]
+    """Takes a predicate out, unless memories have it and no other takes its place."""
+    SetUnknownPredicates: _aio.UnaryUnaryMultiCallable[_policy_pb2.SetUnknownPredicatesRequest, _policy_pb2.SetUnknownPredicatesResponse]  # type: ignore[assignment]
+    """Changes what happens to predicates outside the vocabulary."""
+    GetVocabularyHistory: _aio.UnaryUnaryMultiCallable[_policy_pb2.GetVocabularyHistoryRequest, _policy_pb2.GetVocabularyHistoryResponse]  # type: ignore[assignment]
+    """Lists the vocabulary's versions."""
+    RollbackVocabulary: _aio.UnaryUnaryMultiCallable[_policy_pb2.RollbackVocabularyRequest, _policy_pb2.RollbackVocabularyResponse]  # type: ignore[assignment]
+    """Brings a version of the vocabulary back, as the next one."""
+    ListParameters: _aio.UnaryUnaryMultiCallable[_policy_pb2.ListParametersRequest, _policy_pb2.ListParametersResponse]  # type: ignore[assignment]
+    """Every tunable number, with its bounds and what a set has for it."""
+    SetParameters: _aio.UnaryUnaryMultiCallable[_policy_pb2.SetParametersRequest, _policy_pb2.SetParametersResponse]  # type: ignore[assignment]
+    """Changes a parameter set."""
+    GetParameterHistory: _aio.UnaryUnaryMultiCallable[_policy_pb2.GetParameterHistoryRequest, _policy_pb2.GetParameterHistoryResponse]  # type: ignore[assignment]
+    """Lists a set's versions."""
+    RollbackParameters: _aio.UnaryUnaryMultiCallable[_policy_pb2.RollbackParametersRequest, _policy_pb2.RollbackParametersResponse]  # type: ignore[assignment]
+    """Brings a version of a set back, as the next one."""
+    StartExperiment: _aio.UnaryUnaryMultiCallable[_policy_pb2.StartExperimentRequest, _policy_pb2.StartExperimentResponse]  # type: ignore[assignment]
+    """Gives a share of the users another parameter set; one experiment runs at a time."""
+    StopExperiment: _aio.UnaryUnaryMultiCallable[_policy_pb2.StopExperimentRequest, _policy_pb2.StopExperimentResponse]  # type: ignore[assignment]
+    """Ends the experiment."""
+    ListExperiments: _aio.UnaryUnaryMultiCallable[_policy_pb2.ListExperimentsRequest, _policy_pb2.ListExperimentsResponse]  # type: ignore[assignment]
+    """Lists experiments and what was counted on their sides."""
+    GetCalibration: _aio.UnaryUnaryMultiCallable[_policy_pb2.GetCalibrationRequest, _policy_pb2.GetCalibrationResponse]  # type: ignore[assignment]
+    """What the intervals between uses of memories suggest for tau."""
+    ListJobs: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ListJobsRequest, _admin_service_pb2.ListJobsResponse]  # type: ignore[assignment]
+    """Shows the background work of the whole deployment, by kind of job. Names nobody."""
+    RunUpkeep: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.RunUpkeepRequest, _admin_service_pb2.RunUpkeepResponse]  # type: ignore[assignment]
+    """Runs steps of upkeep for one user now, whatever the schedule says."""
+    ListFailedJobs: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ListFailedJobsRequest, _admin_service_pb2.ListFailedJobsResponse]  # type: ignore[assignment]
+    """Lists jobs of the tenant's users that failed for good, newest first."""
+    RequeueJobs: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.RequeueJobsRequest, _admin_service_pb2.RequeueJobsResponse]  # type: ignore[assignment]
+    """Lets jobs that failed for good be tried again."""
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Keys of the caller's tenant. Needs the admin role."""
+    """Keys, vocabulary and parameters of the caller's tenant. Needs the admin role."""
 
     @_abc_1.abstractmethod
     def CreateKey(
@@ -90,5 +163,149 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.GetServerInfoResponse, _abc.Awaitable[_admin_service_pb2.GetServerInfoResponse]]:
         """Describes the server: version, embedding model, limits."""
+
+    @_abc_1.abstractmethod
+    def ListPredicates(
+        self,
+        request: _policy_pb2.ListPredicatesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.ListPredicatesResponse, _abc.Awaitable[_policy_pb2.ListPredicatesResponse]]:
+        """The tenant's vocabulary of predicates."""
+
+    @_abc_1.abstractmethod
+    def PutPredicate(
+        self,
+        request: _policy_pb2.PutPredicateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.PutPredicateResponse, _abc.Awaitable[_policy_pb2.PutPredicateResponse]]:
+        """Adds a predicate to the vocabulary, or changes one."""
+
+    @_abc_1.abstractmethod
+    def RemovePredicate(
+        self,
+        request: _policy_pb2.RemovePredicateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.RemovePredicateResponse, _abc.Awaitable[_policy_pb2.RemovePredicateResponse]]:
+        """Takes a predicate out, unless memories have it and no other takes its place."""
+
+    @_abc_1.abstractmethod
+    def SetUnknownPredicates(
+        self,
+        request: _policy_pb2.SetUnknownPredicatesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.SetUnknownPredicatesResponse, _abc.Awaitable[_policy_pb2.SetUnknownPredicatesResponse]]:
+        """Changes what happens to predicates outside the vocabulary."""
+
+    @_abc_1.abstractmethod
+    def GetVocabularyHistory(
+        self,
+        request: _policy_pb2.GetVocabularyHistoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.GetVocabularyHistoryResponse, _abc.Awaitable[_policy_pb2.GetVocabularyHistoryResponse]]:
+        """Lists the vocabulary's versions."""
+
+    @_abc_1.abstractmethod
+    def RollbackVocabulary(
+        self,
+        request: _policy_pb2.RollbackVocabularyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.RollbackVocabularyResponse, _abc.Awaitable[_policy_pb2.RollbackVocabularyResponse]]:
+        """Brings a version of the vocabulary back, as the next one."""
+
+    @_abc_1.abstractmethod
+    def ListParameters(
+        self,
+        request: _policy_pb2.ListParametersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.ListParametersResponse, _abc.Awaitable[_policy_pb2.ListParametersResponse]]:
+        """Every tunable number, with its bounds and what a set has for it."""
+
+    @_abc_1.abstractmethod
+    def SetParameters(
+        self,
+        request: _policy_pb2.SetParametersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.SetParametersResponse, _abc.Awaitable[_policy_pb2.SetParametersResponse]]:
+        """Changes a parameter set."""
+
+    @_abc_1.abstractmethod
+    def GetParameterHistory(
+        self,
+        request: _policy_pb2.GetParameterHistoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.GetParameterHistoryResponse, _abc.Awaitable[_policy_pb2.GetParameterHistoryResponse]]:
+        """Lists a set's versions."""
+
+    @_abc_1.abstractmethod
+    def RollbackParameters(
+        self,
+        request: _policy_pb2.RollbackParametersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.RollbackParametersResponse, _abc.Awaitable[_policy_pb2.RollbackParametersResponse]]:
+        """Brings a version of a set back, as the next one."""
+
+    @_abc_1.abstractmethod
+    def StartExperiment(
+        self,
+        request: _policy_pb2.StartExperimentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.StartExperimentResponse, _abc.Awaitable[_policy_pb2.StartExperimentResponse]]:
+        """Gives a share of the users another parameter set; one experiment runs at a time."""
+
+    @_abc_1.abstractmethod
+    def StopExperiment(
+        self,
+        request: _policy_pb2.StopExperimentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.StopExperimentResponse, _abc.Awaitable[_policy_pb2.StopExperimentResponse]]:
+        """Ends the experiment."""
+
+    @_abc_1.abstractmethod
+    def ListExperiments(
+        self,
+        request: _policy_pb2.ListExperimentsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.ListExperimentsResponse, _abc.Awaitable[_policy_pb2.ListExperimentsResponse]]:
+        """Lists experiments and what was counted on their sides."""
+
+    @_abc_1.abstractmethod
+    def GetCalibration(
+        self,
+        request: _policy_pb2.GetCalibrationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.GetCalibrationResponse, _abc.Awaitable[_policy_pb2.GetCalibrationResponse]]:
+        """What the intervals between uses of memories suggest for tau."""
+
+    @_abc_1.abstractmethod
+    def ListJobs(
+        self,
+        request: _admin_service_pb2.ListJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.ListJobsResponse, _abc.Awaitable[_admin_service_pb2.ListJobsResponse]]:
+        """Shows the background work of the whole deployment, by kind of job. Names nobody."""
+
+    @_abc_1.abstractmethod
+    def RunUpkeep(
+        self,
+        request: _admin_service_pb2.RunUpkeepRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.RunUpkeepResponse, _abc.Awaitable[_admin_service_pb2.RunUpkeepResponse]]:
+        """Runs steps of upkeep for one user now, whatever the schedule says."""
+
+    @_abc_1.abstractmethod
+    def ListFailedJobs(
+        self,
+        request: _admin_service_pb2.ListFailedJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.ListFailedJobsResponse, _abc.Awaitable[_admin_service_pb2.ListFailedJobsResponse]]:
+        """Lists jobs of the tenant's users that failed for good, newest first."""
+
+    @_abc_1.abstractmethod
+    def RequeueJobs(
+        self,
+        request: _admin_service_pb2.RequeueJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.RequeueJobsResponse, _abc.Awaitable[_admin_service_pb2.RequeueJobsResponse]]:
+        """Lets jobs that failed for good be tried again."""
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

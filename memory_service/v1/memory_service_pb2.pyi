@@ -32,6 +32,25 @@ class CorrectionNature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CORRECTION_NATURE_UNSPECIFIED: _ClassVar[CorrectionNature]
     CORRECTION_NATURE_WRONG: _ClassVar[CorrectionNature]
     CORRECTION_NATURE_OUTDATED: _ClassVar[CorrectionNature]
+
+class ReviewCause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REVIEW_CAUSE_UNSPECIFIED: _ClassVar[ReviewCause]
+    REVIEW_CAUSE_SENSITIVE: _ClassVar[ReviewCause]
+    REVIEW_CAUSE_CONTESTED: _ClassVar[ReviewCause]
+
+class ReviewDecision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REVIEW_DECISION_UNSPECIFIED: _ClassVar[ReviewDecision]
+    REVIEW_DECISION_ACCEPT: _ClassVar[ReviewDecision]
+    REVIEW_DECISION_REJECT: _ClassVar[ReviewDecision]
+    REVIEW_DECISION_REOPEN: _ClassVar[ReviewDecision]
+
+class RecallOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RECALL_OUTCOME_UNSPECIFIED: _ClassVar[RecallOutcome]
+    RECALL_OUTCOME_ADOPTED: _ClassVar[RecallOutcome]
+    RECALL_OUTCOME_REJECTED: _ClassVar[RecallOutcome]
 EFFECT_UNSPECIFIED: Effect
 EFFECT_CREATED: Effect
 EFFECT_SUPPORTED: Effect
@@ -46,6 +65,16 @@ EFFECT_YIELDED: Effect
 CORRECTION_NATURE_UNSPECIFIED: CorrectionNature
 CORRECTION_NATURE_WRONG: CorrectionNature
 CORRECTION_NATURE_OUTDATED: CorrectionNature
+REVIEW_CAUSE_UNSPECIFIED: ReviewCause
+REVIEW_CAUSE_SENSITIVE: ReviewCause
+REVIEW_CAUSE_CONTESTED: ReviewCause
+REVIEW_DECISION_UNSPECIFIED: ReviewDecision
+REVIEW_DECISION_ACCEPT: ReviewDecision
+REVIEW_DECISION_REJECT: ReviewDecision
+REVIEW_DECISION_REOPEN: ReviewDecision
+RECALL_OUTCOME_UNSPECIFIED: RecallOutcome
+RECALL_OUTCOME_ADOPTED: RecallOutcome
+RECALL_OUTCOME_REJECTED: RecallOutcome
 
 class Affected(_message.Message):
     __slots__ = ("memory_id", "effect", "memory", "reason")
@@ -151,7 +180,7 @@ class BatchWriteResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[BatchWriteResult, _Mapping]]] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
 
 class RecallRequest(_message.Message):
-    __slots__ = ("user", "query", "query_embedding", "filter", "limit", "token_budget", "consistency", "as_of_valid", "as_of_recorded", "profile", "agent", "read_only", "deep")
+    __slots__ = ("user", "query", "query_embedding", "filter", "limit", "token_budget", "consistency", "as_of_valid", "as_of_recorded", "profile", "agent", "read_only", "time_zone", "resolve_time", "deep")
     USER_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     QUERY_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
@@ -164,6 +193,8 @@ class RecallRequest(_message.Message):
     PROFILE_FIELD_NUMBER: _ClassVar[int]
     AGENT_FIELD_NUMBER: _ClassVar[int]
     READ_ONLY_FIELD_NUMBER: _ClassVar[int]
+    TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
+    RESOLVE_TIME_FIELD_NUMBER: _ClassVar[int]
     DEEP_FIELD_NUMBER: _ClassVar[int]
     user: str
     query: str
@@ -177,8 +208,10 @@ class RecallRequest(_message.Message):
     profile: str
     agent: str
     read_only: bool
+    time_zone: str
+    resolve_time: bool
     deep: bool
-    def __init__(self, user: _Optional[str] = ..., query: _Optional[str] = ..., query_embedding: _Optional[_Iterable[float]] = ..., filter: _Optional[_Union[_types_pb2.MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., token_budget: _Optional[int] = ..., consistency: _Optional[_Union[_types_pb2.Consistency, _Mapping]] = ..., as_of_valid: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of_recorded: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., profile: _Optional[str] = ..., agent: _Optional[str] = ..., read_only: _Optional[bool] = ..., deep: _Optional[bool] = ...) -> None: ...
+    def __init__(self, user: _Optional[str] = ..., query: _Optional[str] = ..., query_embedding: _Optional[_Iterable[float]] = ..., filter: _Optional[_Union[_types_pb2.MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., token_budget: _Optional[int] = ..., consistency: _Optional[_Union[_types_pb2.Consistency, _Mapping]] = ..., as_of_valid: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of_recorded: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., profile: _Optional[str] = ..., agent: _Optional[str] = ..., read_only: _Optional[bool] = ..., time_zone: _Optional[str] = ..., resolve_time: _Optional[bool] = ..., deep: _Optional[bool] = ...) -> None: ...
 
 class ScoreBreakdown(_message.Message):
     __slots__ = ("total", "semantic", "freshness", "importance", "confidence", "cosine", "bm25", "rrf", "vector_rank", "lexical_rank", "slot_rank", "tier_bonus", "support")
@@ -237,7 +270,7 @@ class RecallStage(_message.Message):
     def __init__(self, name: _Optional[str] = ..., ran: _Optional[bool] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., note: _Optional[str] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
-    __slots__ = ("memories", "context_block", "context", "token", "stages", "degraded", "candidates")
+    __slots__ = ("memories", "context_block", "context", "token", "stages", "degraded", "candidates", "as_of_valid", "as_of_words")
     MEMORIES_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_BLOCK_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
@@ -245,6 +278,8 @@ class RecallResponse(_message.Message):
     STAGES_FIELD_NUMBER: _ClassVar[int]
     DEGRADED_FIELD_NUMBER: _ClassVar[int]
     CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_VALID_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_WORDS_FIELD_NUMBER: _ClassVar[int]
     memories: _containers.RepeatedCompositeFieldContainer[RecalledMemory]
     context_block: str
     context: _types_pb2.VectorClock
@@ -252,7 +287,9 @@ class RecallResponse(_message.Message):
     stages: _containers.RepeatedCompositeFieldContainer[RecallStage]
     degraded: bool
     candidates: int
-    def __init__(self, memories: _Optional[_Iterable[_Union[RecalledMemory, _Mapping]]] = ..., context_block: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., token: _Optional[str] = ..., stages: _Optional[_Iterable[_Union[RecallStage, _Mapping]]] = ..., degraded: _Optional[bool] = ..., candidates: _Optional[int] = ...) -> None: ...
+    as_of_valid: _timestamp_pb2.Timestamp
+    as_of_words: str
+    def __init__(self, memories: _Optional[_Iterable[_Union[RecalledMemory, _Mapping]]] = ..., context_block: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., token: _Optional[str] = ..., stages: _Optional[_Iterable[_Union[RecallStage, _Mapping]]] = ..., degraded: _Optional[bool] = ..., candidates: _Optional[int] = ..., as_of_valid: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of_words: _Optional[str] = ...) -> None: ...
 
 class CorrectRequest(_message.Message):
     __slots__ = ("user", "memory_id", "slot", "memory", "update_mask", "etag", "nature", "changed_at", "reason", "request_id", "dot", "context")
@@ -349,14 +386,18 @@ class ForgetResponse(_message.Message):
     def __init__(self, forgotten_count: _Optional[int] = ..., memory_ids: _Optional[_Iterable[str]] = ..., preview: _Optional[_Iterable[_Union[_types_pb2.Memory, _Mapping]]] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., replayed: _Optional[bool] = ...) -> None: ...
 
 class GetMemoryRequest(_message.Message):
-    __slots__ = ("user", "memory_id", "agent")
+    __slots__ = ("user", "memory_id", "agent", "as_of_valid", "as_of_recorded")
     USER_FIELD_NUMBER: _ClassVar[int]
     MEMORY_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_VALID_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_RECORDED_FIELD_NUMBER: _ClassVar[int]
     user: str
     memory_id: str
     agent: str
-    def __init__(self, user: _Optional[str] = ..., memory_id: _Optional[str] = ..., agent: _Optional[str] = ...) -> None: ...
+    as_of_valid: _timestamp_pb2.Timestamp
+    as_of_recorded: _timestamp_pb2.Timestamp
+    def __init__(self, user: _Optional[str] = ..., memory_id: _Optional[str] = ..., agent: _Optional[str] = ..., as_of_valid: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of_recorded: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Link(_message.Message):
     __slots__ = ("from_id", "relation", "to_id")
@@ -379,18 +420,22 @@ class GetMemoryResponse(_message.Message):
     def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
 
 class ListMemoriesRequest(_message.Message):
-    __slots__ = ("user", "filter", "page_size", "page_token", "agent")
+    __slots__ = ("user", "filter", "page_size", "page_token", "agent", "as_of_valid", "as_of_recorded")
     USER_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     AGENT_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_VALID_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_RECORDED_FIELD_NUMBER: _ClassVar[int]
     user: str
     filter: _types_pb2.MemoryFilter
     page_size: int
     page_token: str
     agent: str
-    def __init__(self, user: _Optional[str] = ..., filter: _Optional[_Union[_types_pb2.MemoryFilter, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., agent: _Optional[str] = ...) -> None: ...
+    as_of_valid: _timestamp_pb2.Timestamp
+    as_of_recorded: _timestamp_pb2.Timestamp
+    def __init__(self, user: _Optional[str] = ..., filter: _Optional[_Union[_types_pb2.MemoryFilter, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., agent: _Optional[str] = ..., as_of_valid: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of_recorded: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class ListMemoriesResponse(_message.Message):
     __slots__ = ("memories", "next_page_token")
@@ -573,6 +618,72 @@ class ResolveConflictResponse(_message.Message):
     replayed: bool
     def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., effect: _Optional[_Union[Effect, str]] = ..., affected: _Optional[_Iterable[_Union[Affected, _Mapping]]] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., replayed: _Optional[bool] = ...) -> None: ...
 
+class ListReviewsRequest(_message.Message):
+    __slots__ = ("user", "page_size", "page_token", "agent")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    page_size: int
+    page_token: str
+    agent: str
+    def __init__(self, user: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., agent: _Optional[str] = ...) -> None: ...
+
+class Review(_message.Message):
+    __slots__ = ("memory", "cause")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    memory: _types_pb2.Memory
+    cause: ReviewCause
+    def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., cause: _Optional[_Union[ReviewCause, str]] = ...) -> None: ...
+
+class ListReviewsResponse(_message.Message):
+    __slots__ = ("reviews", "next_page_token")
+    REVIEWS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    reviews: _containers.RepeatedCompositeFieldContainer[Review]
+    next_page_token: str
+    def __init__(self, reviews: _Optional[_Iterable[_Union[Review, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class DecideReviewRequest(_message.Message):
+    __slots__ = ("user", "memory_id", "decision", "reason", "etag", "request_id", "dot", "context")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_ID_FIELD_NUMBER: _ClassVar[int]
+    DECISION_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    DOT_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    memory_id: str
+    decision: ReviewDecision
+    reason: str
+    etag: str
+    request_id: str
+    dot: _types_pb2.Dot
+    context: _types_pb2.VectorClock
+    def __init__(self, user: _Optional[str] = ..., memory_id: _Optional[str] = ..., decision: _Optional[_Union[ReviewDecision, str]] = ..., reason: _Optional[str] = ..., etag: _Optional[str] = ..., request_id: _Optional[str] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
+
+class DecideReviewResponse(_message.Message):
+    __slots__ = ("memory", "effect", "affected", "token", "context", "dot", "replayed")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
+    AFFECTED_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DOT_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    memory: _types_pb2.Memory
+    effect: Effect
+    affected: _containers.RepeatedCompositeFieldContainer[Affected]
+    token: str
+    context: _types_pb2.VectorClock
+    dot: _types_pb2.Dot
+    replayed: bool
+    def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., effect: _Optional[_Union[Effect, str]] = ..., affected: _Optional[_Iterable[_Union[Affected, _Mapping]]] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., replayed: _Optional[bool] = ...) -> None: ...
+
 class Writer(_message.Message):
     __slots__ = ("device", "agent", "actor")
     DEVICE_FIELD_NUMBER: _ClassVar[int]
@@ -622,3 +733,33 @@ class RevokeWriterResponse(_message.Message):
     dot: _types_pb2.Dot
     replayed: bool
     def __init__(self, changes: _Optional[int] = ..., affected: _Optional[_Iterable[_Union[Affected, _Mapping]]] = ..., revision: _Optional[int] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., replayed: _Optional[bool] = ...) -> None: ...
+
+class MemoryFeedback(_message.Message):
+    __slots__ = ("memory_id", "outcome")
+    MEMORY_ID_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    memory_id: str
+    outcome: RecallOutcome
+    def __init__(self, memory_id: _Optional[str] = ..., outcome: _Optional[_Union[RecallOutcome, str]] = ...) -> None: ...
+
+class RecordFeedbackRequest(_message.Message):
+    __slots__ = ("user", "items", "request_id")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    items: _containers.RepeatedCompositeFieldContainer[MemoryFeedback]
+    request_id: str
+    def __init__(self, user: _Optional[str] = ..., items: _Optional[_Iterable[_Union[MemoryFeedback, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class RecordFeedbackResponse(_message.Message):
+    __slots__ = ("recorded", "missing_ids", "token", "replayed")
+    RECORDED_FIELD_NUMBER: _ClassVar[int]
+    MISSING_IDS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    recorded: int
+    missing_ids: _containers.RepeatedScalarFieldContainer[str]
+    token: str
+    replayed: bool
+    def __init__(self, recorded: _Optional[int] = ..., missing_ids: _Optional[_Iterable[str]] = ..., token: _Optional[str] = ..., replayed: _Optional[bool] = ...) -> None: ...

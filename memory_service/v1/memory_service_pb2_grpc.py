@@ -88,6 +88,16 @@ class MemoryServiceStub:
                 request_serializer=memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictResponse.FromString,
                 _registered_method=True)
+        self.ListReviews = channel.unary_unary(
+                '/memory_service.v1.MemoryService/ListReviews',
+                request_serializer=memory__service_dot_v1_dot_memory__service__pb2.ListReviewsRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.ListReviewsResponse.FromString,
+                _registered_method=True)
+        self.DecideReview = channel.unary_unary(
+                '/memory_service.v1.MemoryService/DecideReview',
+                request_serializer=memory__service_dot_v1_dot_memory__service__pb2.DecideReviewRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.DecideReviewResponse.FromString,
+                _registered_method=True)
         self.RevokeWriter = channel.unary_unary(
                 '/memory_service.v1.MemoryService/RevokeWriter',
                 request_serializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterRequest.SerializeToString,
@@ -97,6 +107,11 @@ class MemoryServiceStub:
                 '/memory_service.v1.MemoryService/Unmerge',
                 request_serializer=memory__service_dot_v1_dot_memory__service__pb2.UnmergeRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.UnmergeResponse.FromString,
+                _registered_method=True)
+        self.RecordFeedback = channel.unary_unary(
+                '/memory_service.v1.MemoryService/RecordFeedback',
+                request_serializer=memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackResponse.FromString,
                 _registered_method=True)
         self.Prewarm = channel.unary_unary(
                 '/memory_service.v1.MemoryService/Prewarm',
@@ -182,6 +197,20 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListReviews(self, request, context):
+        """Lists memories that wait for a person: sensitive ones that nobody said outright, and contested ones.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DecideReview(self, request, context):
+        """Accepts or rejects a sensitive memory that waits, or takes that decision back.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RevokeWriter(self, request, context):
         """Undoes everything that a device or agent wrote since a time, and what was derived from it.
         """
@@ -191,6 +220,13 @@ class MemoryServiceServicer:
 
     def Unmerge(self, request, context):
         """Takes a memory apart that the service merged from others: they are what they were before.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecordFeedback(self, request, context):
+        """Says which recalled memories were of use and which were not: the ones fade more slowly, the others sooner.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -256,6 +292,16 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_memory__service__pb2.ResolveConflictResponse.SerializeToString,
             ),
+            'ListReviews': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListReviews,
+                    request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.ListReviewsRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__service__pb2.ListReviewsResponse.SerializeToString,
+            ),
+            'DecideReview': grpc.unary_unary_rpc_method_handler(
+                    servicer.DecideReview,
+                    request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.DecideReviewRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__service__pb2.DecideReviewResponse.SerializeToString,
+            ),
             'RevokeWriter': grpc.unary_unary_rpc_method_handler(
                     servicer.RevokeWriter,
                     request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterRequest.FromString,
@@ -265,6 +311,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.Unmerge,
                     request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.UnmergeRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_memory__service__pb2.UnmergeResponse.SerializeToString,
+            ),
+            'RecordFeedback': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordFeedback,
+                    request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackResponse.SerializeToString,
             ),
             'Prewarm': grpc.unary_unary_rpc_method_handler(
                     servicer.Prewarm,
@@ -557,6 +608,60 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
+    def ListReviews(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/ListReviews',
+            memory__service_dot_v1_dot_memory__service__pb2.ListReviewsRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__service__pb2.ListReviewsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DecideReview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/DecideReview',
+            memory__service_dot_v1_dot_memory__service__pb2.DecideReviewRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__service__pb2.DecideReviewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def RevokeWriter(request,
             target,
             options=(),
@@ -600,6 +705,33 @@ class MemoryService:
             '/memory_service.v1.MemoryService/Unmerge',
             memory__service_dot_v1_dot_memory__service__pb2.UnmergeRequest.SerializeToString,
             memory__service_dot_v1_dot_memory__service__pb2.UnmergeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordFeedback(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/RecordFeedback',
+            memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackResponse.FromString,
             options,
             channel_credentials,
             insecure,

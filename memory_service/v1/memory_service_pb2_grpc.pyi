@@ -57,10 +57,16 @@ class MemoryServiceStub:
     """Makes an earlier version of a memory current again, as a new version."""
     ResolveConflict: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ResolveConflictRequest, _memory_service_pb2.ResolveConflictResponse]
     """Settles memories that contradict each other by a person's decision."""
+    ListReviews: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListReviewsRequest, _memory_service_pb2.ListReviewsResponse]
+    """Lists memories that wait for a person: sensitive ones that nobody said outright, and contested ones."""
+    DecideReview: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.DecideReviewRequest, _memory_service_pb2.DecideReviewResponse]
+    """Accepts or rejects a sensitive memory that waits, or takes that decision back."""
     RevokeWriter: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RevokeWriterRequest, _memory_service_pb2.RevokeWriterResponse]
     """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
     Unmerge: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.UnmergeRequest, _memory_service_pb2.UnmergeResponse]
     """Takes a memory apart that the service merged from others: they are what they were before."""
+    RecordFeedback: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RecordFeedbackRequest, _memory_service_pb2.RecordFeedbackResponse]
+    """Says which recalled memories were of use and which were not: the ones fade more slowly, the others sooner."""
     Prewarm: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.PrewarmRequest, _memory_service_pb2.PrewarmResponse]
     """Loads a user's memories into the cache, e.g. at login."""
 
@@ -93,10 +99,16 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """Makes an earlier version of a memory current again, as a new version."""
     ResolveConflict: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ResolveConflictRequest, _memory_service_pb2.ResolveConflictResponse]  # type: ignore[assignment]
     """Settles memories that contradict each other by a person's decision."""
+    ListReviews: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListReviewsRequest, _memory_service_pb2.ListReviewsResponse]  # type: ignore[assignment]
+    """Lists memories that wait for a person: sensitive ones that nobody said outright, and contested ones."""
+    DecideReview: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.DecideReviewRequest, _memory_service_pb2.DecideReviewResponse]  # type: ignore[assignment]
+    """Accepts or rejects a sensitive memory that waits, or takes that decision back."""
     RevokeWriter: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RevokeWriterRequest, _memory_service_pb2.RevokeWriterResponse]  # type: ignore[assignment]
     """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
     Unmerge: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.UnmergeRequest, _memory_service_pb2.UnmergeResponse]  # type: ignore[assignment]
     """Takes a memory apart that the service merged from others: they are what they were before."""
+    RecordFeedback: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RecordFeedbackRequest, _memory_service_pb2.RecordFeedbackResponse]  # type: ignore[assignment]
+    """Says which recalled memories were of use and which were not: the ones fade more slowly, the others sooner."""
     Prewarm: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.PrewarmRequest, _memory_service_pb2.PrewarmResponse]  # type: ignore[assignment]
     """Loads a user's memories into the cache, e.g. at login."""
 
@@ -188,6 +200,22 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """Settles memories that contradict each other by a person's decision."""
 
     @_abc_1.abstractmethod
+    def ListReviews(
+        self,
+        request: _memory_service_pb2.ListReviewsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.ListReviewsResponse, _abc.Awaitable[_memory_service_pb2.ListReviewsResponse]]:
+        """Lists memories that wait for a person: sensitive ones that nobody said outright, and contested ones."""
+
+    @_abc_1.abstractmethod
+    def DecideReview(
+        self,
+        request: _memory_service_pb2.DecideReviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.DecideReviewResponse, _abc.Awaitable[_memory_service_pb2.DecideReviewResponse]]:
+        """Accepts or rejects a sensitive memory that waits, or takes that decision back."""
+
+    @_abc_1.abstractmethod
     def RevokeWriter(
         self,
         request: _memory_service_pb2.RevokeWriterRequest,
@@ -202,6 +230,14 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.UnmergeResponse, _abc.Awaitable[_memory_service_pb2.UnmergeResponse]]:
         """Takes a memory apart that the service merged from others: they are what they were before."""
+
+    @_abc_1.abstractmethod
+    def RecordFeedback(
+        self,
+        request: _memory_service_pb2.RecordFeedbackRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.RecordFeedbackResponse, _abc.Awaitable[_memory_service_pb2.RecordFeedbackResponse]]:
+        """Says which recalled memories were of use and which were not: the ones fade more slowly, the others sooner."""
 
     @_abc_1.abstractmethod
     def Prewarm(

@@ -49,6 +49,16 @@ class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     STATUS_RETRACTED: _ClassVar[Status]
     STATUS_YIELDED: _ClassVar[Status]
 
+class Standing(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    STANDING_UNSPECIFIED: _ClassVar[Standing]
+    STANDING_CURRENT: _ClassVar[Standing]
+    STANDING_UPCOMING: _ClassVar[Standing]
+    STANDING_PAST: _ClassVar[Standing]
+    STANDING_SUPERSEDED: _ClassVar[Standing]
+    STANDING_WRONG: _ClassVar[Standing]
+    STANDING_YIELDED: _ClassVar[Standing]
+
 class Visibility(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     VISIBILITY_UNSPECIFIED: _ClassVar[Visibility]
@@ -89,6 +99,13 @@ STATUS_CONTESTED: Status
 STATUS_SUPERSEDED: Status
 STATUS_RETRACTED: Status
 STATUS_YIELDED: Status
+STANDING_UNSPECIFIED: Standing
+STANDING_CURRENT: Standing
+STANDING_UPCOMING: Standing
+STANDING_PAST: Standing
+STANDING_SUPERSEDED: Standing
+STANDING_WRONG: Standing
+STANDING_YIELDED: Standing
 VISIBILITY_UNSPECIFIED: Visibility
 VISIBILITY_SHARED: Visibility
 VISIBILITY_PRIVATE: Visibility
@@ -147,7 +164,7 @@ class Provenance(_message.Message):
     def __init__(self, actor: _Optional[str] = ..., device: _Optional[str] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., process: _Optional[str] = ..., reference: _Optional[str] = ...) -> None: ...
 
 class Memory(_message.Message):
-    __slots__ = ("id", "version", "etag", "kind", "text", "assertion", "topic", "tags", "source", "confidence", "importance", "support", "tier", "status", "valid_from", "valid_to", "recorded_at", "expires_at", "said_at", "created_at", "provenance", "dot", "context", "visibility", "pinned", "access_count", "adopted_count", "last_access_at", "language", "reason", "redacted", "cold")
+    __slots__ = ("id", "version", "etag", "kind", "text", "assertion", "topic", "tags", "source", "confidence", "importance", "support", "tier", "status", "valid_from", "valid_to", "recorded_at", "expires_at", "said_at", "created_at", "provenance", "dot", "context", "visibility", "pinned", "access_count", "adopted_count", "last_access_at", "language", "reason", "redacted", "rejected_count", "standing", "superseded_by", "cold")
     ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
@@ -179,6 +196,9 @@ class Memory(_message.Message):
     LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     REDACTED_FIELD_NUMBER: _ClassVar[int]
+    REJECTED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    STANDING_FIELD_NUMBER: _ClassVar[int]
+    SUPERSEDED_BY_FIELD_NUMBER: _ClassVar[int]
     COLD_FIELD_NUMBER: _ClassVar[int]
     id: str
     version: int
@@ -211,8 +231,11 @@ class Memory(_message.Message):
     language: str
     reason: str
     redacted: bool
+    rejected_count: int
+    standing: Standing
+    superseded_by: str
     cold: bool
-    def __init__(self, id: _Optional[str] = ..., version: _Optional[int] = ..., etag: _Optional[str] = ..., kind: _Optional[_Union[Kind, str]] = ..., text: _Optional[str] = ..., assertion: _Optional[_Union[Assertion, _Mapping]] = ..., topic: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, str]] = ..., confidence: _Optional[float] = ..., importance: _Optional[float] = ..., support: _Optional[int] = ..., tier: _Optional[_Union[Tier, str]] = ..., status: _Optional[_Union[Status, str]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., recorded_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., said_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., dot: _Optional[_Union[Dot, _Mapping]] = ..., context: _Optional[_Union[VectorClock, _Mapping]] = ..., visibility: _Optional[_Union[Visibility, str]] = ..., pinned: _Optional[bool] = ..., access_count: _Optional[int] = ..., adopted_count: _Optional[int] = ..., last_access_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., language: _Optional[str] = ..., reason: _Optional[str] = ..., redacted: _Optional[bool] = ..., cold: _Optional[bool] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., version: _Optional[int] = ..., etag: _Optional[str] = ..., kind: _Optional[_Union[Kind, str]] = ..., text: _Optional[str] = ..., assertion: _Optional[_Union[Assertion, _Mapping]] = ..., topic: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, str]] = ..., confidence: _Optional[float] = ..., importance: _Optional[float] = ..., support: _Optional[int] = ..., tier: _Optional[_Union[Tier, str]] = ..., status: _Optional[_Union[Status, str]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., recorded_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., said_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., dot: _Optional[_Union[Dot, _Mapping]] = ..., context: _Optional[_Union[VectorClock, _Mapping]] = ..., visibility: _Optional[_Union[Visibility, str]] = ..., pinned: _Optional[bool] = ..., access_count: _Optional[int] = ..., adopted_count: _Optional[int] = ..., last_access_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., language: _Optional[str] = ..., reason: _Optional[str] = ..., redacted: _Optional[bool] = ..., rejected_count: _Optional[int] = ..., standing: _Optional[_Union[Standing, str]] = ..., superseded_by: _Optional[str] = ..., cold: _Optional[bool] = ...) -> None: ...
 
 class MemoryInput(_message.Message):
     __slots__ = ("text", "assertion", "kind", "topic", "tags", "source", "confidence", "importance", "valid_from", "valid_to", "expires_at", "said_at", "time_zone", "visibility", "pinned", "embedding", "agent", "session", "process", "reference", "derived_from")

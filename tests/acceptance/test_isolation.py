@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from memory_service.ports.keys import Role
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
+from memory_service.v1 import policy_pb2 as policy
 from memory_service.v1 import sync_service_pb2 as sync
 from memory_service.v1 import types_pb2 as pb
 from tests.acceptance.raw import METHODS, Raw, refusal
@@ -57,6 +58,9 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
         user=v.user, items=[api.BatchWriteItem(memory=pb.MemoryInput(text="intruder"))]
     ),
     "Recall": lambda v: api.RecallRequest(user=v.user, query=SECRET, limit=200),
+    "RecordFeedback": lambda v: api.RecordFeedbackRequest(
+        user=v.user, items=[api.MemoryFeedback(memory_id=v.memory_id, outcome=api.RECALL_OUTCOME_REJECTED)]
+    ),
     "Correct": lambda v: api.CorrectRequest(
         user=v.user, memory_id=v.memory_id, memory=pb.MemoryInput(text="intruder"), etag=v.etag
     ),
@@ -77,19 +81,35 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "ListKeys": lambda v: admin.ListKeysRequest(),
     "RevokeKey": lambda v: admin.RevokeKeyRequest(id=str(v.key.id)),
     "GetServerInfo": lambda v: admin.GetServerInfoRequest(),
+    "ListReviews": lambda v: api.ListReviewsRequest(user=v.user),
+    "DecideReview": lambda v: api.DecideReviewRequest(
+        user=v.user, memory_id=v.memory_id, decision=api.REVIEW_DECISION_REJECT
+    ),
+    "ListPredicates": lambda v: policy.ListPredicatesRequest(),
+    "PutPredicate": lambda v: policy.PutPredicateRequest(
+        predicate=policy.Predicate(name="intruder", kind=pb.KIND_FACT, cardinality=policy.CARDINALITY_MANY)
+    ),
+    "RemovePredicate": lambda v: policy.RemovePredicateRequest(name="nothing"),
+    "SetUnknownPredicates": lambda v: policy.SetUnknownPredicatesRequest(unknown=policy.UNKNOWN_PREDICATES_REFUSE),
+    "GetVocabularyHistory": lambda v: policy.GetVocabularyHistoryRequest(),
+    "RollbackVocabulary": lambda v: policy.RollbackVocabularyRequest(),
+    "ListParameters": lambda v: policy.ListParametersRequest(),
+    "SetParameters": lambda v: policy.SetParametersRequest(values={"replace_ratio": 1.3}),
+    "GetParameterHistory": lambda v: policy.GetParameterHistoryRequest(),
+    "RollbackParameters": lambda v: policy.RollbackParametersRequest(),
+    "StartExperiment": lambda v: policy.StartExperimentRequest(name="intruder", treatment="nothing", share=1),
+    "StopExperiment": lambda v: policy.StopExperimentRequest(name="nothing"),
+    "ListExperiments": lambda v: policy.ListExperimentsRequest(),
+    "GetCalibration": lambda v: policy.GetCalibrationRequest(user=v.user),
+    "ListJobs": lambda v: admin.ListJobsRequest(),
+    "RunUpkeep": lambda v: admin.RunUpkeepRequest(user=v.user),
+    "ListFailedJobs": lambda v: admin.ListFailedJobsRequest(),
+    "RequeueJobs": lambda v: admin.RequeueJobsRequest(ids=range(1, 500)),
 }
-WRITER = {
-    "Write",
-    "BatchWrite",
-    "Correct",
-    "Forget",
-    "Rollback",
-    "ResolveConflict",
-    "RevokeWriter",
-    "Unmerge",
-    "Sync",
-}
-ADMIN = {"CreateKey", "ListKeys", "RevokeKey"}
+WRITER = {"Write", "BatchWrite", "Correct", "Forget", "Rollback", "ResolveConflict", "RevokeWriter", "Sync"}
+WRITER |= {"DecideReview", "RecordFeedback", "Unmerge"}
+OF_POLICIES = {method.name for method in METHODS.values() if method.input_type.file.name.endswith("policy.proto")}
+ADMIN = {"CreateKey", "ListKeys", "RevokeKey", "ListJobs", "RunUpkeep", "ListFailedJobs", "RequeueJobs"} | OF_POLICIES
 NAMES_USER = {name for name, method in METHODS.items() if "user" in method.input_type.fields_by_name}
 NAMES_USER.add("Sync")  # in its open message
 
@@ -97,6 +117,7 @@ SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "Write": None,
     "BatchWrite": None,
     "Recall": None,
+    "RecordFeedback": None,
     "Correct": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "Forget": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "GetMemory": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
@@ -113,6 +134,16 @@ SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "ListKeys": None,
     "RevokeKey": ("NOT_FOUND", "KEY_NOT_FOUND"),
     "GetServerInfo": None,
+    "ListReviews": None,
+    "DecideReview": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
+    **dict.fromkeys(OF_POLICIES),
+    "RemovePredicate": ("INVALID_ARGUMENT", "UNKNOWN_PREDICATE"),
+    "StartExperiment": ("INVALID_ARGUMENT", "FIELD_INVALID"),
+    "StopExperiment": ("NOT_FOUND", "EXPERIMENT_NOT_FOUND"),
+    "ListJobs": None,
+    "RunUpkeep": None,
+    "ListFailedJobs": None,
+    "RequeueJobs": None,
 }
 """What the admin of another tenant hears when it names the victim's ids as its own; None: it is served its own."""
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import grpc
 import pytest
 
-from memory_service.client import AsyncMemoryClient, Consistency, Kind, MemoryFilter, Slot, Status
+from memory_service.client import AsyncMemoryClient, Consistency, Kind, MemoryFilter, NotFound, Slot, Standing, Status
 from memory_service.v1 import memory_service_pb2 as api
 from tests.acceptance.raw import Raw
 from tests.acceptance.service import ServiceProcess
@@ -185,6 +185,52 @@ async def test_the_past_is_asked_in_both_times(memory: AsyncMemoryClient):
     assert await found(memory, as_of_recorded=first.memory.recorded_at) == ["user employer: Initech"]
     assert first.memory.recorded_at
     assert await found(memory, as_of_recorded=first.memory.recorded_at - timedelta(seconds=1)) == []
+
+
+async def test_every_way_to_read_answers_about_another_time(memory: AsyncMemoryClient):
+    """Recall, Get and List say what a memory is at the time asked about, and what took its place (P10)."""
+    start, moved = datetime(2023, 1, 1, tzinfo=UTC), datetime(2024, 6, 1, tzinfo=UTC)
+    first = await memory.write(predicate="employer", object="Initech", valid_from=start)
+    second = await memory.write(predicate="employer", object="Umbra", valid_from=moved)
+    assert first.memory
+    assert second.memory
+    then = moved - timedelta(days=1)
+    (recalled,) = await memory.recall("employer", as_of_valid=then, consistency=LATEST)
+    (listed,) = [one async for one in memory.list(as_of_valid=then)]
+    shown = (await memory.get(first.memory.id, as_of_valid=then)).memory
+    for one in (recalled.memory, listed, shown):
+        assert (one.standing, one.valid_to, one.superseded_by) == (Standing.CURRENT, moved, second.memory.id)
+    now = (await memory.get(first.memory.id)).memory
+    assert (now.standing, now.superseded_by) == (Standing.SUPERSEDED, second.memory.id)
+    with pytest.raises(NotFound):
+        await memory.get(second.memory.id, as_of_valid=then)
+    fixed = await memory.correct(second.memory.id, predicate="employer", subject="user", object="Vandelay")
+    assert fixed.memory
+    believed = (await memory.get(second.memory.id, as_of_recorded=second.memory.recorded_at)).memory
+    assert (believed.text, believed.standing) == ("user employer: Umbra", Standing.CURRENT)
+    assert [m.text async for m in memory.list(as_of_recorded=first.memory.recorded_at)] == ["user employer: Initech"]
+    await memory.forget(first.memory.id)
+    with pytest.raises(NotFound):
+        await memory.get(first.memory.id, as_of_valid=then)
+    assert [m async for m in memory.list(as_of_valid=then)] == []
+
+
+async def test_a_time_in_the_question_is_taken_on_request_only(memory: AsyncMemoryClient):
+    year = datetime.now(UTC).year
+    await memory.write(predicate="employer", object="Initech", valid_from=datetime(year - 9, 1, 1, tzinfo=UTC))
+    await memory.write(predicate="employer", object="Umbra", valid_from=datetime(year - 1, 1, 1, tzinfo=UTC))
+    for query in (f"where did I work in {year - 4}?", f"{year - 4}年我在哪里上班？"):
+        plain = await memory.recall(query, consistency=LATEST)
+        assert (plain.as_of_valid, plain.as_of_words) == (None, "")
+        assert [one.memory.text for one in plain] == ["user employer: Umbra"]
+        asked = await memory.recall(query, resolve_time=True, time_zone="Asia/Shanghai", consistency=LATEST)
+        assert asked.as_of_valid
+        assert asked.as_of_valid.year == year - 4
+        assert str(year - 4) in asked.as_of_words
+        assert [one.memory.text for one in asked] == ["user employer: Initech"]
+        given = datetime.now(UTC)
+        explicit = await memory.recall(query, resolve_time=True, as_of_valid=given, consistency=LATEST)
+        assert (explicit.as_of_valid, explicit.as_of_words) == (given, "")
 
 
 async def test_the_token_budget_bounds_the_block_and_not_the_list(memory: AsyncMemoryClient):

@@ -135,6 +135,14 @@ def forget(name: str, why: str, where: str, code: str = "INVALID_ARGUMENT", **gi
     return Wrong(name, "Forget", lambda k: api.ForgetRequest(user=k.user, **given), why, where, code)  # type: ignore[arg-type]
 
 
+def feedback(name: str, why: str, where: str, *items: tuple[str, int]) -> Wrong:
+    def request(k: Known) -> Message:
+        told = [api.MemoryFeedback(memory_id=i or k.memory.id, outcome=n) for i, n in items]  # type: ignore[arg-type]
+        return api.RecordFeedbackRequest(user=k.user, items=told)
+
+    return Wrong(name, "RecordFeedback", request, why, where)
+
+
 def by_id(rpc: str, value: str, reason: str, code: str = "INVALID_ARGUMENT") -> Wrong:
     """A memory id that is none."""
     kinds: dict[str, Any] = {

@@ -6,9 +6,11 @@ import math
 from typing import Any
 
 from google.protobuf import field_mask_pb2
+from google.protobuf.duration_pb2 import Duration
 
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
+from memory_service.v1 import policy_pb2 as policy
 from memory_service.v1 import types_pb2 as pb
 from tests.acceptance.wrong import (
     MARK,
@@ -20,6 +22,7 @@ from tests.acceptance.wrong import (
     at,
     by_id,
     correct,
+    feedback,
     forget,
     listing,
     recall,
@@ -29,7 +32,152 @@ from tests.acceptance.wrong import (
 UNKNOWN: Any = 55
 """No number of any enum."""
 
+
+def word(case: str, reason: str, field: str, **fields: Any) -> Wrong:
+    """A predicate that is refused."""
+    given = {"name": "size", "kind": pb.KIND_FACT, "cardinality": policy.CARDINALITY_MANY, **fields}
+    return Wrong(
+        case,
+        "PutPredicate",
+        lambda _: policy.PutPredicateRequest(predicate=policy.Predicate(**given)),
+        reason,
+        f"predicate.{field}",
+    )
+
+
+def numbers(name: str, reason: str, field: str, **fields: Any) -> Wrong:
+    """Parameters that are refused."""
+    return Wrong(name, "SetParameters", lambda _: policy.SetParametersRequest(**fields), reason, field)
+
+
 WRONG_REQUESTS: list[Wrong] = [
+    # Policies
+    word("word without a name", "FIELD_REQUIRED", "name", name=""),
+    word("word of marks", "FIELD_INVALID", "name", name="-- --"),
+    word("word with NUL", "TEXT_NOT_STORABLE", "name", name=f"{MARK}\0"),
+    word("endless word", "FIELD_TOO_LONG", "name", name=MARK * 1_000),
+    word("word without kind", "FIELD_REQUIRED", "kind", kind=0),
+    word("word of an unknown kind", "UNKNOWN_KIND", "kind", kind=UNKNOWN),
+    word("word without cardinality", "FIELD_REQUIRED", "cardinality", cardinality=0),
+    word("unknown merge policy", "FIELD_INVALID", "merge", merge=UNKNOWN),
+    word("tau of zero", "FIELD_OUT_OF_RANGE", "tau", tau=Duration()),
+    word("negative tau", "FIELD_OUT_OF_RANGE", "tau", tau=Duration(seconds=-1)),
+    word("endless tau", "FIELD_OUT_OF_RANGE", "tau", tau=Duration(seconds=MAX)),
+    word("10,000 aliases", "FIELD_TOO_LONG", "aliases", aliases=[str(n) for n in range(10_000)]),
+    word("alias that is another's", "FIELD_INVALID", "aliases", aliases=[MARK, "过敏"]),
+    Wrong(
+        "unknown predicates to nothing",
+        "SetUnknownPredicates",
+        lambda _: policy.SetUnknownPredicatesRequest(),
+        "FIELD_REQUIRED",
+        "unknown",
+    ),
+    Wrong(
+        "word that is none",
+        "RemovePredicate",
+        lambda _: policy.RemovePredicateRequest(name=MARK),
+        "UNKNOWN_PREDICATE",
+        "name",
+    ),
+    Wrong(
+        "word as its own replacement",
+        "RemovePredicate",
+        lambda _: policy.RemovePredicateRequest(name="pet", replacement="pets"),
+        "FIELD_INVALID",
+        "replacement",
+    ),
+    Wrong(
+        "negative version",
+        "RollbackVocabulary",
+        lambda _: policy.RollbackVocabularyRequest(version=-1),
+        "FIELD_OUT_OF_RANGE",
+        "version",
+    ),
+    Wrong(
+        "version that never was",
+        "RollbackVocabulary",
+        lambda _: policy.RollbackVocabularyRequest(version=999),
+        "VERSION_NOT_FOUND",
+        "version",
+        "NOT_FOUND",
+    ),
+    Wrong(
+        "history of a million",
+        "GetVocabularyHistory",
+        lambda _: policy.GetVocabularyHistoryRequest(limit=10**6),
+        "FIELD_OUT_OF_RANGE",
+        "limit",
+    ),
+    numbers("no such parameter", "UNKNOWN_PARAMETER", "values", values={MARK: 1.0}),
+    numbers("NaN", "FIELD_OUT_OF_RANGE", "values.replace_ratio", values={"replace_ratio": math.nan}),
+    numbers("half a count", "FIELD_INVALID", "values.stubborn_accesses", values={"stubborn_accesses": 1.5}),
+    numbers("10,000 parameters", "FIELD_TOO_LONG", "values", values={str(n): 1.0 for n in range(10_000)}),
+    numbers("endless set name", "FIELD_TOO_LONG", "set", set=MARK * 100, values={"replace_ratio": 2.0}),
+    numbers("set and reset", "FIELD_INVALID", "reset", values={"replace_ratio": 2.0}, reset=["replace_ratio"]),
+    Wrong(
+        "experiment on nobody",
+        "StartExperiment",
+        lambda _: policy.StartExperimentRequest(name=MARK, treatment="t", share=0),
+        "FIELD_OUT_OF_RANGE",
+        "share",
+    ),
+    Wrong(
+        "experiment of a set that is none",
+        "StartExperiment",
+        lambda _: policy.StartExperimentRequest(name=MARK, treatment=MARK, share=0.5),
+        "FIELD_INVALID",
+        "treatment",
+    ),
+    Wrong(
+        "experiment that is none",
+        "StopExperiment",
+        lambda _: policy.StopExperimentRequest(name=MARK),
+        "EXPERIMENT_NOT_FOUND",
+        "name",
+        "NOT_FOUND",
+    ),
+    # Reviews
+    Wrong(
+        "review without a decision",
+        "DecideReview",
+        lambda known: api.DecideReviewRequest(user=known.user, memory_id=known.memory.id),
+        "FIELD_REQUIRED",
+        "decision",
+    ),
+    Wrong(
+        "review of what does not wait",
+        "DecideReview",
+        lambda known: api.DecideReviewRequest(
+            user=known.user, memory_id=known.memory.id, decision=api.REVIEW_DECISION_ACCEPT
+        ),
+        "REVIEW_NOT_WAITING",
+        "memory_id",
+        "FAILED_PRECONDITION",
+    ),
+    Wrong(
+        "review of nothing",
+        "DecideReview",
+        lambda known: api.DecideReviewRequest(
+            user=known.user, memory_id=NOBODYS, decision=api.REVIEW_DECISION_REJECT
+        ),
+        "MEMORY_NOT_FOUND",
+        "memory_id",
+        "NOT_FOUND",
+    ),
+    Wrong(
+        "reviews with a forged token",
+        "ListReviews",
+        lambda known: api.ListReviewsRequest(user=known.user, page_token=f"s.{MARK}"),
+        "PAGE_TOKEN_INVALID",
+        "page_token",
+    ),
+    Wrong(
+        "page of a million reviews",
+        "ListReviews",
+        lambda known: api.ListReviewsRequest(user=known.user, page_size=10**6),
+        "FIELD_OUT_OF_RANGE",
+        "page_size",
+    ),
     # Recall
     recall("negative limit", "FIELD_OUT_OF_RANGE", "limit", limit=-1),
     recall("limit of a million", "FIELD_OUT_OF_RANGE", "limit", limit=1_000_000),
@@ -41,6 +189,7 @@ WRONG_REQUESTS: list[Wrong] = [
     recall("unknown profile", "FIELD_INVALID", "profile", profile=MARK),
     recall("as of year 0", "TIME_OUT_OF_RANGE", "as_of_valid", as_of_valid=YEAR_0),
     recall("as of year 33658", "TIME_OUT_OF_RANGE", "as_of_recorded", as_of_recorded=NEVER),
+    recall("unknown zone", "FIELD_INVALID", "time_zone", time_zone="Mars/Olympus"),
     recall("NUL in agent", "TEXT_NOT_STORABLE", "agent", agent="a\0"),
     recall(
         "forged token",
@@ -144,7 +293,16 @@ WRONG_REQUESTS: list[Wrong] = [
         "PAGE_TOKEN_INVALID",
         "page_token",
     ),
+    # Feedback
+    feedback("no feedback", "FIELD_REQUIRED", "items"),
+    feedback("201 memories judged", "FIELD_TOO_LONG", "items", *[(NOBODYS, 1)] * 201),
+    feedback("judged without an outcome", "FIELD_REQUIRED", "items[0].outcome", ("", 0)),
+    feedback("unknown outcome", "FIELD_REQUIRED", "items[1].outcome", (NOBODYS, 1), ("", 77)),
+    feedback("judged by no id", "FIELD_INVALID", "items[0].memory_id", (MARK, 1)),
+    feedback("judged twice", "FIELD_INVALID", "items[1].memory_id", ("", 1), ("", 2)),
     # Ids
+    listing("as of year 0", "TIME_OUT_OF_RANGE", "as_of_valid", as_of_valid=YEAR_0),
+    listing("believed in year 33658", "TIME_OUT_OF_RANGE", "as_of_recorded", as_of_recorded=NEVER),
     *[by_id(rpc, "", "FIELD_REQUIRED") for rpc in ("GetMemory", "GetHistory", "Rollback", "Unmerge")],
     *[
         by_id(rpc, f"{MARK}-not-a-uuid", "FIELD_INVALID")
@@ -318,4 +476,34 @@ WRONG_REQUESTS: list[Wrong] = [
         "id",
         "NOT_FOUND",
     ),
+    # Background work
+    Wrong(
+        "step of upkeep that there is not",
+        "RunUpkeep",
+        lambda k: admin.RunUpkeepRequest(user=k.user, steps=[MARK]),
+        "FIELD_INVALID",
+        "steps[0]",
+    ),
+    Wrong(
+        "step without a name",
+        "RunUpkeep",
+        lambda k: admin.RunUpkeepRequest(user=k.user, steps=[""]),
+        "FIELD_REQUIRED",
+        "steps[0]",
+    ),
+    Wrong(
+        "257 steps",
+        "RunUpkeep",
+        lambda k: admin.RunUpkeepRequest(user=k.user, steps=[MARK] * 257),
+        "FIELD_TOO_LONG",
+        "steps",
+    ),
+    Wrong(
+        "negative page of failed jobs",
+        "ListFailedJobs",
+        lambda _: admin.ListFailedJobsRequest(page_size=-1),
+        "FIELD_OUT_OF_RANGE",
+        "page_size",
+    ),
+    Wrong("501 jobs", "RequeueJobs", lambda _: admin.RequeueJobsRequest(ids=range(501)), "FIELD_TOO_LONG", "ids"),
 ]

@@ -10,6 +10,8 @@ from typing import Any
 from memory_service.adapters.embedders.factory import build_embedder
 from memory_service.adapters.inmemory.clock import ManualClock, SeededIds
 from memory_service.adapters.inmemory.memory_store import InMemoryMemoryStore
+from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.archiving import Cap, Decay
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.commands import (
     ChangeMeta,
@@ -21,15 +23,21 @@ from memory_service.app.commands import (
 )
 from memory_service.app.correct import Correct
 from memory_service.app.drafts import Drafting
+from memory_service.app.feedback import Outcome, RecordFeedback
 from memory_service.app.forget import Forget
+from memory_service.app.policies import FixedPolicies, OwnerPolicies
+from memory_service.app.promotion import Promotion
 from memory_service.app.reading import Reading
+from memory_service.app.rejudge import Rejudge
 from memory_service.app.rollback import Rollback
 from memory_service.app.service import Changes
 from memory_service.app.tokens import Tokens
+from memory_service.app.upkeep import Upkeep
 from memory_service.app.write import Write
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision, TenantId, UserId
-from memory_service.domain.memory import Assertion, JsonValue
+from memory_service.domain.memory import Assertion, JsonValue, MemoryHead
 from memory_service.domain.parameters import Parameters
+from memory_service.domain.records import JournalEvent
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from memory_service.domain.vector_clock import VectorClock
 from memory_service.domain.vocabulary import Vocabulary
@@ -81,6 +89,7 @@ class World:
         parameters: Parameters | None = None,
         vocabulary: Vocabulary | None = None,
         tenants: Mapping[str, Vocabulary] | None = None,
+        policies: OwnerPolicies | None = None,
         seed: int = 7,
     ) -> None:
         self.clock = ManualClock(START)
@@ -90,7 +99,8 @@ class World:
         self.snapshots = PlainSnapshots(self.store, self.embedder)
         self.vocabulary = vocabulary or Vocabulary.of()
         self.parameters = parameters or Parameters()
-        drafting = Drafting(self.embedder, self.vocabulary, self.parameters, Silent())
+        self.policies = policies or FixedPolicies.with_words(self.vocabulary, self.parameters, tenants)
+        drafting = Drafting(self.embedder, Silent())
         self.changes = Changes(
             store=self.store,
             snapshots=self.snapshots,
@@ -98,16 +108,17 @@ class World:
             clock=self.clock,
             ids=self.ids,
             telemetry=Silent(),
-            parameters=self.parameters,
-            vocabulary=self.vocabulary,
-            tenants=tenants or {},
+            policies=self.policies,
         )
         self.tokens = Tokens(b"k" * 32)
         self.write = Write(self.changes)
         self.correct = Correct(self.changes)
         self.forget = Forget(self.changes, CacheDrops(self.snapshots))
         self.rollback = Rollback(self.changes)
-        self.reading = Reading(self.store, self.snapshots, self.tokens)
+        self.feedback = RecordFeedback(self.changes, AccessRecorder(self.store, Silent()))
+        steps = (*Decay.both(self.changes), Promotion(self.changes), Rejudge(self.changes), Cap(self.changes))
+        self.upkeep = Upkeep(steps, Silent())
+        self.reading = Reading(self.store, self.snapshots, self.tokens, self.clock)
 
     async def say(
         self, text: str = "", owner: OwnerKey = ALICE, meta: ChangeMeta | None = None, **given: object
@@ -138,6 +149,25 @@ class World:
     ) -> ForgetResult:
         """Forget memories."""
         return await self.forget(owner, ForgetCommand(ids=ids, **command), meta or ChangeMeta(actor="key"))
+
+    async def used(self, *ids: MemoryId, times: int = 1, owner: OwnerKey = ALICE) -> None:
+        """Count recalls that returned these memories now."""
+        await self.store.record_access(owner, {i: (times, self.clock.now()) for i in ids})
+
+    async def judge(self, outcome: Outcome, *ids: MemoryId, owner: OwnerKey = ALICE, request_id: str = "") -> Any:
+        """Say of what use recalled memories were."""
+        meta = ChangeMeta(actor="key", request_id=request_id)
+        return await self.feedback(owner, [(i, outcome) for i in ids], meta)
+
+    async def get(self, memory_id: MemoryId, owner: OwnerKey = ALICE) -> MemoryHead:
+        """A memory that must be there."""
+        head = await self.store.get(owner, memory_id)
+        assert head is not None
+        return head
+
+    async def events(self, memory_id: MemoryId, owner: OwnerKey = ALICE) -> list[JournalEvent]:
+        """What happened to a memory, oldest first."""
+        return [entry.event for entry in await self.store.journal(owner, memory_id)]
 
     async def current(self, owner: OwnerKey = ALICE) -> list[str]:
         """Texts of current memories, sorted."""

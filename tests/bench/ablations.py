@@ -28,7 +28,6 @@ from memory_service.config import Settings
 from memory_service.domain.errors import MemoryServiceError
 from memory_service.domain.ids import DeviceId, MemoryId, Revision
 from memory_service.domain.memory import MemoryHead, MemoryVersion, Provenance, Status, Tier, Usage
-from memory_service.domain.parameters import Parameters
 from memory_service.domain.ranking import DEFAULT_PROFILE, RELEVANCE_PROFILE, RankingProfile, rank
 from memory_service.domain.records import SearchRow, SearchRows
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list, names_list, neighbour_places
@@ -147,7 +146,7 @@ class World:
     async def load(self) -> None:
         """Draft and embed everything."""
         silent: Any = None
-        drafting = Drafting(self._embedder, _VOCABULARY, Parameters(), silent)
+        drafting = Drafting(self._embedder, silent)
         for name, owner in self._data.owners.items():
             made: list[Draft] = []
             for start in range(0, len(owner.memories), 64):

@@ -32,7 +32,6 @@ from memory_service.app.deep import DeepSearch, DeepSettings
 from memory_service.app.recall import Recall, RecallRequest
 from memory_service.domain.memory import Tier
 from memory_service.domain.records import Fragment
-from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.text import analyse
 from memory_service.ports.embedder import EmbeddingModel, FloatMatrix
 from memory_service.ports.memory_store import Changeset
@@ -120,7 +119,6 @@ async def freezing(world: World, count: int, folder: Path) -> dict[str, object]:
         accesses=AccessRecorder(world.store, Silent()),
         clock=world.clock,
         telemetry=Silent(),
-        aliases=Aliases(world.vocabulary),
         archive=DeepSearch(world.store, cold, DeepSettings()),
     )
     times, cpu = [], []

@@ -26,9 +26,7 @@ from memory_service.app.recall import Recall, RecallRequest
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
 from memory_service.domain.memory import Kind
 from memory_service.domain.records import MemoryFilter, SearchRow
-from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
-from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.embedder import Embedder, EmbeddingModel, FloatMatrix
 from memory_service.ports.snapshots import Requirement, SnapshotSource
 from tests.retrieval.builders import MODEL, head, random_unit, row, rows
@@ -121,7 +119,6 @@ def measure(count: int) -> dict[str, Any]:
         AccessRecorder(store, Silent()),
         SystemClock(),
         Silent(),
-        Aliases(Vocabulary.of()),
     )
     query = " ".join(WORDS[n] for n in (0, 5, 40, 300, 1_000, 3_000))
     plain, stages = asyncio.run(recalls_ms(recall, RecallRequest(owner=OWNER, query=query), times))

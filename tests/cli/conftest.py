@@ -15,7 +15,7 @@ from tests.client.fake_server import KEY, FakeServer
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
-    fake = FakeServer()
+    fake = FakeServer()  # type: ignore[abstract]
     yield fake
     fake.stop()
 

@@ -51,6 +51,20 @@ def test_times_without_a_zone_are_local(shell: Shell, server: FakeServer) -> Non
     shell("write", "x", "--said-at", "yesterday", code=2)
 
 
+def test_other_times_are_asked_for_alike(shell: Shell, server: FakeServer) -> None:
+    shell("write", "tea")
+    (memory_id,) = [str(one["id"]) for one in json.loads(shell("list", "--json").stdout)["memories"]]
+    shell("recall", "tea", "--as-of", "2026-01-20T00:00:00Z", "--as-believed", "2026-02-10T00:00:00Z")
+    shell("show", memory_id, "--as-of", "2026-01-20T00:00:00Z", "--as-believed", "2026-02-10T00:00:00Z")
+    shell("list", "--as-of", "2026-01-20T00:00:00Z", "--as-believed", "2026-02-10T00:00:00Z")
+    for request in (server.of("Recall")[-1], server.of("GetMemory")[-1], server.of("ListMemories")[-1]):
+        assert request.as_of_valid.ToJsonString() == "2026-01-20T00:00:00Z"
+        assert request.as_of_recorded.ToJsonString() == "2026-02-10T00:00:00Z"
+    shell("recall", "tea three months ago", "--resolve-time", "--time-zone", "Asia/Shanghai")
+    asked = server.of("Recall")[-1]
+    assert (asked.resolve_time, asked.time_zone) == (True, "Asia/Shanghai")
+
+
 def test_json_for_machines(shell: Shell) -> None:
     written = shell.json("write", "喝绿茶")
     assert written["effect"] == "created"
@@ -169,10 +183,23 @@ def test_every_command_has_help_and_json(shell: Shell) -> None:
     names = set(group.commands)  # type: ignore[attr-defined]
     assert names == {
         *("serve", "migrate", "keys", "write", "recall", "correct", "forget", "list", "show", "history"),
-        *("rollback", "unmerge", "load", "eval", "doctor", "demo", "version"),
-        *("watch", "conflicts", "resolve", "revoke", "sync", "offline"),
+        *(
+            "rollback",
+            "unmerge",
+            "load",
+            "eval",
+            "eval-pairs",
+            "eval-evolution",
+            "simulate",
+            "doctor",
+            "demo",
+            "version",
+        ),
+        *("feedback", "watch", "conflicts", "resolve", "revoke", "sync", "offline"),
+        *("vocabulary", "parameters", "experiments", "calibrate", "reviews", "accept", "reject"),
+        *("worker", "jobs"),
     }
-    for name in names - {"keys", "serve", "migrate", "offline"}:
+    for name in names - {"keys", "serve", "worker", "migrate", "offline", "vocabulary", "parameters"}:
         assert "--json" in shell(name, "--help").stdout, name
 
 
@@ -186,6 +213,10 @@ def test_doctor_says_what_to_do(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert "meaning" in checks["embedder"]["advice"]
     assert checks["clock"]["state"] == "ok"
     assert checks["recall"]["state"] == "ok"
+    assert (checks["jobs"]["state"], checks["jobs"]["found"]) == (
+        "warn",
+        "2 worker(s), 2 job(s) wait, 1 failed for good",
+    )
     assert "→" in shell("doctor").stdout
 
 

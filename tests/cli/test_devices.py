@@ -186,3 +186,13 @@ def test_offline_commands_do_not_load_the_service() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_feedback_names_what_was_of_use(shell: Shell, server: FakeServer) -> None:
+    memory_id = shell.json("write", "I like tea")["memory"]["id"]
+    said = shell("feedback", "--adopted", memory_id, "--rejected", "gone").stdout
+    assert "recorded 1 memory" in said
+    assert "not there any more: gone" in said
+    assert shell.json("feedback", "--rejected", memory_id)["recorded"] == 1
+    assert "1 adopted, 1 rejected" in shell("show", memory_id).stdout
+    shell("feedback", code=2)

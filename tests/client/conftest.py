@@ -16,7 +16,7 @@ TWICE = RetryPolicy(attempts_max=2, backoff_seconds=0.01)
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
-    fake = FakeServer()
+    fake = FakeServer()  # type: ignore[abstract]
     yield fake
     fake.stop()
 

@@ -309,6 +309,21 @@ class FakeServer(DeviceFake, api_grpc.MemoryServiceServicer, admin_grpc.AdminSer
 
         return self._serve("Recall", request, context, work)
 
+    def RecordFeedback(self, request, context):
+        def work():
+            heads = self.store.memories[request.user]
+            there = [item for item in request.items if item.memory_id in heads]
+            for item in there:
+                if item.outcome == api.RECALL_OUTCOME_ADOPTED:
+                    heads[item.memory_id].adopted_count += 1
+                else:
+                    heads[item.memory_id].rejected_count += 1
+            missing = [item.memory_id for item in request.items if item.memory_id not in heads]
+            token = self.store.token(request.user)
+            return api.RecordFeedbackResponse(recorded=len(there), missing_ids=missing, token=token)
+
+        return self._serve("RecordFeedback", request, context, work)
+
     def Correct(self, request, context):
         def work():
             if request.WhichOneof("target") == "slot":
@@ -468,3 +483,42 @@ class FakeServer(DeviceFake, api_grpc.MemoryServiceServicer, admin_grpc.AdminSer
             return response
 
         return self._serve("GetServerInfo", request, context, work)
+
+    def ListJobs(self, request, context):
+        def work():
+            decay = admin.JobKind(
+                name="upkeep.decay", due=3, waiting=2, running=1, failed=1, runs_done=1234, changed=56
+            )
+            decay.every.FromSeconds(3600)
+            decay.oldest_waiting.FromSeconds(90)
+            decay.last_run_at.FromDatetime(datetime(2026, 1, 1, 11, 59, tzinfo=UTC))
+            decay.next_due_at.FromDatetime(datetime(2026, 1, 1, 13, 30, tzinfo=UTC))
+            learn = admin.JobKind(name="learn")
+            response = admin.ListJobsResponse(jobs=[decay, learn], workers=2)
+            response.now.FromDatetime(datetime(2026, 1, 1, 12, tzinfo=UTC))
+            return response
+
+        return self._serve("ListJobs", request, context, work)
+
+    def RunUpkeep(self, request, context):
+        def work():
+            runs = [admin.StepRun(step=step, changed=len(request.user)) for step in request.steps or ["decay"]]
+            if "broken" in request.steps:
+                runs.append(admin.StepRun(step="broken", error_reason="INTERNAL", error_message="it broke"))
+            return admin.RunUpkeepResponse(runs=runs)
+
+        return self._serve("RunUpkeep", request, context, work)
+
+    def ListFailedJobs(self, request, context):
+        def work():
+            jobs = [admin.FailedJob(id=n, name="upkeep.decay", user="alice", reason="INTERNAL") for n in (9, 2**40)]
+            for job in jobs:
+                job.failed_at.FromDatetime(datetime(2026, 1, 1, tzinfo=UTC))
+            return admin.ListFailedJobsResponse(jobs=jobs[: request.page_size])
+
+        return self._serve("ListFailedJobs", request, context, work)
+
+    def RequeueJobs(self, request, context):
+        return self._serve(
+            "RequeueJobs", request, context, lambda: admin.RequeueJobsResponse(requeued=len(request.ids))
+        )

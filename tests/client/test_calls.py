@@ -131,6 +131,19 @@ async def test_recall_sends_its_arguments(server: FakeServer, client: AsyncMemor
     assert result.memories[0].why == "1 words in common"
 
 
+async def test_times_travel_with_every_read(server: FakeServer, client: AsyncMemoryClient) -> None:
+    written = await client.write("tea")
+    assert written.memory is not None
+    at = int(NOON_IN_SHANGHAI.timestamp())
+    await client.get(written.memory.id, as_of_valid=NOON_IN_SHANGHAI)
+    assert [one async for one in client.list(as_of_recorded=NOON_IN_SHANGHAI)]
+    await client.recall("tea", resolve_time=True, time_zone="Asia/Shanghai")
+    (shown,), (listed,), (asked,) = server.of("GetMemory"), server.of("ListMemories"), server.of("Recall")
+    assert (shown.as_of_valid.seconds, shown.HasField("as_of_recorded")) == (at, False)
+    assert (listed.as_of_recorded.seconds, listed.HasField("as_of_valid")) == (at, False)
+    assert (asked.resolve_time, asked.time_zone) == (True, "Asia/Shanghai")
+
+
 async def test_correct_by_id_and_by_slot(server: FakeServer, client: AsyncMemoryClient) -> None:
     written = await client.write("tea")
     assert written.memory is not None
@@ -205,6 +218,24 @@ async def test_history_rollback_prewarm_and_keys(client: AsyncMemoryClient) -> N
     info = await client.server_info()
     assert (info.version, info.embedding_dimension) == ("9.9.9", 256)
     assert info.limits == {"text_characters_max": 16384}
+
+
+async def test_background_work(client: AsyncMemoryClient, server: FakeServer) -> None:
+    view = await client.list_jobs()
+    decay, learn = view.jobs
+    assert (view.workers, decay.name, decay.every, decay.oldest_waiting) == (
+        2,
+        "upkeep.decay",
+        timedelta(hours=1),
+        timedelta(seconds=90),
+    )
+    assert (learn.every, learn.next_due_at, learn.last_run_at) == (None, None, None)
+    good, _, broken = await client.run_upkeep("decay", "broken", user="bob")
+    assert (good.step, good.changed, good.error_reason) == ("decay", 3, "")
+    assert (broken.step, broken.error_reason, broken.error_message) == ("broken", "INTERNAL", "it broke")
+    failed = await client.list_failed_jobs(limit=2)
+    assert [job.id for job in failed] == [9, 2**40]
+    assert await client.requeue_jobs([job.id for job in failed]) == 2
 
 
 def test_the_client_names_its_release() -> None:

@@ -11,7 +11,7 @@ import memory_service.client as sdk
 from memory_service.client import Assertion, AsyncMemoryClient, Dot, Effect, MemoryClient, NewMemory, Status, decode
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import types_pb2 as pb
-from tests.client.fake_server import FakeServer
+from tests.client.fake_server import KEY, FakeServer
 
 SINCE = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -137,3 +137,28 @@ def test_what_a_change_met() -> None:
     assert met.mine is not None
     assert met.mine.status is Status.YIELDED
     assert not decode.write_result(api.WriteResponse(effect=api.EFFECT_CREATED)).conflicts
+
+
+async def test_feedback_names_each_memory_with_its_outcome(server: FakeServer, client: AsyncMemoryClient) -> None:
+    ids = []
+    for text in ("tea", "coffee"):
+        memory = (await client.write(text)).memory
+        assert memory is not None
+        ids.append(memory.id)
+    result = await client.record_feedback(adopted=ids[:1], rejected=[ids[1], "gone"])
+    assert (result.recorded, result.missing_ids, result.replayed) == (2, ("gone",), False)
+    (request,) = server.of("RecordFeedback")
+    assert request.request_id
+    adopted, rejected = api.RECALL_OUTCOME_ADOPTED, api.RECALL_OUTCOME_REJECTED
+    told = [(item.memory_id, item.outcome) for item in request.items]
+    assert told == [(ids[0], adopted), (ids[1], rejected), ("gone", rejected)]
+    counts = [((await client.get(i)).memory.adopted_count, (await client.get(i)).memory.rejected_count) for i in ids]
+    assert counts == [(1, 0), (0, 1)]
+
+
+def test_the_blocking_client_gives_feedback_too(server: FakeServer) -> None:
+    with MemoryClient(server.target, KEY, user="ann") as blocking:
+        memory = blocking.write("tea").memory
+        assert memory is not None
+        assert blocking.record_feedback(adopted=[memory.id], request_id="r").recorded == 1
+        assert blocking.record_feedback(adopted=[memory.id], request_id="r").replayed

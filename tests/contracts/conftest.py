@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory_service.adapters.inmemory import InMemoryKeyStore, InMemoryMemoryStore
+from memory_service.adapters.inmemory import InMemoryKeyStore, InMemoryMemoryStore, InMemoryPolicyStore
+from memory_service.ports.job_queue import JobQueue
 from memory_service.ports.keys import KeyStore
 from memory_service.ports.memory_store import MemoryStore
+from memory_service.ports.policy_store import PolicyStore
+from memory_service.ports.upkeep_plan import UpkeepPlan
 from tests.conftest import _database
 
 if TYPE_CHECKING:
@@ -24,12 +27,17 @@ class Backend:
     name: str
     memories: MemoryStore
     keys: KeyStore
+    policies: PolicyStore
+    jobs: JobQueue
+    upkeep: UpkeepPlan
 
 
 @pytest.fixture(scope="session")
 def inmemory_backend() -> Backend:
     """The backend in this process's memory."""
-    return Backend("inmemory", InMemoryMemoryStore(), InMemoryKeyStore())
+    memories = InMemoryMemoryStore()
+    policies = InMemoryPolicyStore(memories)
+    return Backend("inmemory", memories, InMemoryKeyStore(), policies, memories.jobs, memories.upkeep)
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +48,9 @@ async def postgres_backend(stack: EmbeddedStack, database_template: str) -> Asyn
     async with _database(stack.database_url, database_template) as dsn:
         postgres = await PostgresBackend.connect(PostgresSettings(dsn=dsn))
         try:
-            yield Backend("postgres", postgres.memories, postgres.keys)
+            yield Backend(
+                "postgres", postgres.memories, postgres.keys, postgres.policies, postgres.jobs, postgres.upkeep
+            )
         finally:
             await postgres.close()
 
@@ -62,3 +72,21 @@ def store(backend: Backend) -> MemoryStore:
 def keys(backend: Backend) -> KeyStore:
     """The key store under test."""
     return backend.keys
+
+
+@pytest.fixture
+def policies(backend: Backend) -> PolicyStore:
+    """The policy store under test."""
+    return backend.policies
+
+
+@pytest.fixture
+def queue(backend: Backend) -> JobQueue:
+    """The job queue under test."""
+    return backend.jobs
+
+
+@pytest.fixture
+def plan(backend: Backend) -> UpkeepPlan:
+    """The plan of upkeep under test."""
+    return backend.upkeep

@@ -116,6 +116,15 @@ class NaiveOwner:
                 rows.append(self.row(self.head(memory_id, believed), model_id))
         return sorted(rows, key=lambda r: (r.head.current.recorded_at, r.head.id), reverse=True)
 
+    def believed(self, recorded_at: datetime, match: Callable[[MemoryHead], bool]) -> list[MemoryHead]:
+        """Every memory that is still there, as it was believed at a time, where that matches."""
+        heads = []
+        for memory_id in self.ids():
+            known = [v for v in self.chain(memory_id) if v.recorded_at <= recorded_at]
+            if known:
+                heads.append(self.head(memory_id, known[-1]))
+        return sorted((h for h in heads if match(h)), key=lambda h: (h.created_at, h.id))
+
     def waiting(self, model_id: str) -> list[Fragment]:
         """Fragments of heads without a vector of the model."""
         return [

@@ -149,7 +149,7 @@ class History:
         elif kind == "forget":
             await self._commit(lambda state: {"forgotten": [chosen]})
         elif kind == "usage":
-            usage = Usage(choice, choice // 2, make.at(self.time), make.at(self.time + 1))
+            usage = Usage(choice, choice // 2, make.at(self.time), make.at(self.time + 1), choice % 5)
             await self._commit(lambda state: {"usage": {chosen: usage}})
         elif kind == "vectors":
             await self._vectors(choice)

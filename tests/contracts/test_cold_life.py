@@ -32,7 +32,6 @@ from memory_service.domain.errors import InvalidInput, Reason, Unavailable
 from memory_service.domain.ids import MemoryId, OwnerKey
 from memory_service.domain.memory import MemoryHead, Status, Tier, Visibility
 from memory_service.domain.records import MemoryFilter
-from memory_service.domain.retrieval.slots import Aliases
 from memory_service.ports.memory_store import MemoryStore
 from tests.app.harness import Silent, World
 from tests.contracts.builders import new_owner, plain
@@ -62,7 +61,6 @@ class Life:
             accesses=self.accesses,
             clock=world.clock,
             telemetry=Silent(),
-            aliases=Aliases(world.vocabulary),
             archive=DeepSearch(self.store, cold or self.cold, DeepSettings(**settings)),  # type: ignore[arg-type]
         )
 

@@ -422,3 +422,40 @@ async def test_the_journal_is_told_in_order(store: MemoryStore):
     second = dataclasses.replace(make.entry(memory, 0), revision=Revision(2))
     await make.write(store, owner, journal=[second])
     assert make.plain(await store.journal(owner, memory.id)) == make.plain([*lines, second])
+
+
+async def test_forgotten_wordings_come_newest_first_and_no_other_tombstones(store: MemoryStore):
+    owner = make.new_owner()
+    for number in range(1, 6):
+        scope = TombstoneScope.CLAIM if number == 3 else TombstoneScope.WORDING
+        stone = Tombstone(
+            scope, bytes([number, 7]), Dot(DeviceId("a"), number), VectorClock(), make.at(number), Revision(number)
+        )
+        await make.write(store, owner, tombstones=[stone])
+    async with store.change(owner) as change:
+        assert [s.digest for s in await change.forgotten_wordings(limit=3)] == [b"\5\7", b"\4\7", b"\2\7"]
+        assert len(await change.forgotten_wordings(limit=100)) == 4
+    async with store.change(make.new_owner()) as change:
+        assert list(await change.forgotten_wordings(limit=100)) == []
+
+
+async def test_a_text_unsaid_is_searched_no_more_in_any_version_and_comes_with_the_delta(store: MemoryStore):
+    owner = make.new_owner()
+    memory, other = make.version(make.new_id(), text="own words"), make.version(make.new_id(), text="lent words")
+    pieces = [
+        make.fragment(memory, 0, seed=1),
+        dataclasses.replace(make.fragment(memory, 1, seed=2), text="lent words"),
+    ]
+    await make.write(store, owner, memory, other, fragments=[*pieces, make.fragment(other, 0, seed=3)])
+    later = dataclasses.replace(memory, version=2, content_version=2, recorded_at=make.at(2))
+    kept = [make.fragment(later, 0, seed=1), dataclasses.replace(make.fragment(later, 1, seed=2), text="lent words")]
+    await make.write(store, owner, later, fragments=kept)
+    before = (await store.state(owner)).revision
+    await make.write(store, owner, unsaid=[(memory.id, "lent words"), (memory.id, "never said")])
+    async with store.change(owner) as change:
+        for content_version in (1, 2):
+            assert "lent words" not in [f.text for f in await change.fragments(memory.id, content_version)]
+            assert len(await change.fragments(memory.id, content_version)) == 1
+        assert [f.text for f in await change.fragments(other.id, 1)] == ["lent words #0"]
+    delta = await store.search_rows_since(owner, make.MODEL, before)
+    assert [row.head.id for row in delta.rows] == [memory.id]

@@ -16,15 +16,17 @@ from memory_service.domain.ids import MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import (
     Assertion,
     Kind,
+    MemoryHead,
     MemoryVersion,
     Provenance,
+    Relation,
     Source,
     Status,
     Tier,
     Usage,
     Visibility,
 )
-from memory_service.ports.memory_store import Changeset, MemoryFilter, MemoryStore, OwnerState
+from memory_service.ports.memory_store import Changeset, Link, MemoryFilter, MemoryStore, OwnerState
 from tests.contracts import builders as make
 from tests.contracts import model as naive
 from tests.contracts import strategies
@@ -224,7 +226,23 @@ async def test_histories_against_the_model(store: MemoryStore, steps, base: int,
         )
         wanted = model.as_of(model_id, valid_at, recorded_at)[:limit]
         assert make.plain(answer.rows) == make.plain(wanted)
+        await check_believed(store, owner, model, recorded_at or make.at(99), limit, MemoryFilter(valid_at=valid_at))
         assert (answer.revision, answer.clock) == (model.state.revision, model.state.clock)
+
+
+async def check_believed(
+    store: MemoryStore, owner: OwnerKey, model: naive.NaiveOwner, at: datetime, limit: int, where: MemoryFilter
+) -> None:
+    """Pages of what was believed join to the whole, and what is there no more is in none of them."""
+    found: list[MemoryHead] = []
+    after = None
+    while True:
+        page = await store.list(owner, where, limit=limit, after=after, recorded_at=at)
+        found += page.heads
+        after = page.next_after
+        if after is None:
+            break
+    assert make.plain(found) == make.plain(model.believed(at, lambda head: naive.matches(head, where)))
 
 
 async def check_memory(store: MemoryStore, owner: OwnerKey, model: naive.NaiveOwner, memory_id: MemoryId) -> None:
@@ -322,3 +340,19 @@ async def test_only_current_memories_are_in_a_snapshot(store: MemoryStore, statu
     assert list(delta.removed) == ([] if shown else [memory.id])
     assert all(len(row.fragments) == 1 for row in rows.rows)
     assert delta.revision == rows.revision == Revision(2)
+
+
+async def test_the_successor_is_the_memory_that_took_the_place_last(store: MemoryStore):
+    owner, other = make.new_owner(), make.new_owner()
+    old = make.version(make.new_id(), recorded_at=make.at(0))
+    heirs = [make.version(make.new_id(), recorded_at=make.at(n)) for n in (1, 3, 2)]
+    wrong = make.version(make.new_id(), recorded_at=make.at(4), status=Status.RETRACTED)
+    links = [Link(heir.id, Relation.SUPERSEDES, old.id) for heir in (*heirs, wrong)]
+    links.append(Link(heirs[0].id, Relation.SUPPORTS, heirs[1].id))
+    await make.write(store, owner, old, *heirs, wrong, links=links)
+    ids = [old.id, heirs[0].id, make.new_id()]
+    assert await store.successors(owner, ids) == {old.id: heirs[1].id}
+    assert await store.successors(owner, ids, make.at(2)) == {old.id: heirs[2].id}
+    assert await store.successors(owner, ids, make.at(0)) == {}
+    assert await store.successors(other, ids) == {}
+    assert await store.successors(owner, []) == {}

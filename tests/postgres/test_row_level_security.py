@@ -15,7 +15,12 @@ from tests.conftest import NewDatabase
 from tests.postgres.fixtures import connected
 
 OWN, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
-OF_NO_OWNER = {"api_keys", "secrets", "schema_migrations"}
+OF_NO_OWNER = {
+    *("api_keys", "secrets", "schema_migrations", "policies", "experiment_counts"),
+    # The queue and the plan of upkeep: who is worth a look, and nothing of what they said.
+    *("pgqueuer", "pgqueuer_log", "pgqueuer_schedules", "pgqueuer_statistics", "job_workers", "job_totals"),
+    *("upkeep_owners", "upkeep_due", "upkeep_cursor"),
+}
 VALUES = {
     "uuid": "'00000000-0000-0000-0000-00000000000a'",
     "text": "'x'",
@@ -158,8 +163,12 @@ async def test_resetting_the_session_goes_back_to_the_bound_role(dsn: str, leave
 
 async def test_keys_and_secrets_are_reached_by_functions_only(dsn: str):
     async with as_application(dsn) as connection:
-        for table in ("api_keys", "secrets"):
-            for statement in (f"SELECT FROM {table}", f"DELETE FROM {table}", f"UPDATE {table} SET name = ''"):
+        for table in ("api_keys", "secrets", "policies", "experiment_counts"):
+            column = "experiment" if table == "experiment_counts" else "name"
+            for statement in (f"SELECT FROM {table}", f"DELETE FROM {table}", f"UPDATE {table} SET {column} = ''"):
+                assert await attempt(connection, statement) == "refused"
+        for table in ("upkeep_owners", "upkeep_due", "upkeep_cursor", "pgqueuer_schedules"):
+            for statement in (f"SELECT FROM {table}", f"DELETE FROM {table}", f"INSERT INTO {table} DEFAULT VALUES"):
                 assert await attempt(connection, statement) == "refused"
         assert await attempt(connection, "DELETE FROM schema_migrations") == "refused"
 
@@ -174,9 +183,20 @@ async def test_functions_that_run_with_other_rights_are_the_known_ones(dsn: str)
         )
         jobs = await connection.fetchrow("SELECT * FROM pg_roles WHERE rolname = 'memory_service_jobs'")
     by_name = {f["name"]: f for f in found}
-    assert set(by_name) == {"owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret_get"}
-    assert by_name["owners_waiting"]["result"] == "TABLE(tenant text, user_id text)"
-    assert by_name["owners_waiting"]["held_by"] == "memory_service_jobs"
+    across_owners = {
+        "owners_waiting": "TABLE(tenant text, user_id text)",
+        "predicate_uses": "TABLE(uses bigint, users bigint)",
+        "tenant_intervals": "TABLE(kind text, predicate text, bucket integer, count bigint)",
+    }
+    of_keys = {"key_add", "key_find", "key_list", "key_revoke", "secret_get"}
+    of_tenants = {"policy_add", "policy_version", "policy_history", "policies_after"}
+    of_tenants |= {"experiment_add", "experiment_totals"}
+    upkeep = {"upkeep_plan", "upkeep_claim", "upkeep_ran", "upkeep_overview"}
+    assert set(by_name) == of_keys | of_tenants | upkeep | set(across_owners)
+    assert {by_name[name]["held_by"] for name in upkeep} == {"memory_service_jobs"}
+    for name, result in across_owners.items():
+        assert by_name[name]["result"] == result
+        assert by_name[name]["held_by"] == "memory_service_jobs"
     assert not any(jobs[power] for power in ("rolsuper", "rolbypassrls", "rolcanlogin", "rolcreaterole"))
     for function in found:
         assert not function["open"], function["name"]

@@ -20,15 +20,23 @@ from tests.postgres.fixtures import connected
 
 OWNER_TABLES = (
     "owners|devices|changes|memory_versions|memories|forgotten|fragments|links|journal|tombstones|idempotency"
-    "|cold_memories"
+    "|reuse_intervals|cold_memories"
 )
-OF_NO_OWNER = {"owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"}
+OF_NO_OWNER = {
+    *("owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"),
+    *("policy_add", "policy_version", "policy_history", "policies_after", "predicate_uses"),
+    *("experiment_add", "experiment_totals", "tenant_intervals"),
+    *(name for name in STATEMENTS if name.startswith(("jobs_", "upkeep_"))),
+}
 WHOLE_OWNER = {
     **{name: {"*"} for name in ("search_heads", "search_fragments", "waiting_fragments", "as_of_versions")},
     "first_unseen": {"devices_pkey"},
     "idle_devices": {"devices_active"},
     "cold_files": {"cold_memories_pkey"},
     **{name: {"memories_archived"} for name in ("archived_heads", "freezable", "freeze")},
+    "intervals": {"reuse_intervals_pkey"},
+    "wordings": {"tombstones_wordings"},
+    "observed_heads": {"memories_observed"},
 }
 """Indexes of which a statement reads all that an owner has; it must find the rest by more than the owner."""
 READ_OR_CHANGED = re.compile(rf"\b(?:FROM|JOIN|UPDATE) ({OWNER_TABLES})\b(?: AS)? (\w+)")
@@ -172,5 +180,6 @@ INSERT INTO devices SELECT v.owner, v.text, 1, now(), v.revision % 500 > 40, 1, 
 INSERT INTO changes SELECT v.owner, v.revision, 'd', v.revision, 'write', 'a', 'g', v.recorded_at FROM memories v;
 INSERT INTO cold_memories SELECT v.owner, 'file ' || v.revision % 4, v.memory_id, v.revision % 9 = 0, 1, v.slot_hash,
        v.claim_hash, v.created_at, v.revision, 0, 0 FROM memories v;
+INSERT INTO reuse_intervals SELECT v.owner, v.kind, v.text, 3, 1 FROM memories v;
 ANALYZE;
 """

@@ -112,7 +112,7 @@ def heads(draw: st.DrawFn, number: int = 0) -> MemoryHead:
     return head(
         number,
         " ".join(draw(st.lists(st.sampled_from(WORDS), max_size=6))),
-        usage=draw(st.builds(Usage, st.integers(0, 9), st.integers(0, 3), time, time)),
+        usage=draw(st.builds(Usage, st.integers(0, 9), st.integers(0, 3), time, time, st.integers(0, 5))),
         kind=draw(st.sampled_from(Kind)),
         topic=draw(name),
         slot=draw(name),

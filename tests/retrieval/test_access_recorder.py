@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -28,7 +28,9 @@ class Store:
         self.away: set[OwnerKey] = set()
         self.gate: asyncio.Event | None = None
 
-    async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
+    async def record_access(
+        self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]], predicates: Collection[str] = ()
+    ) -> None:
         if self.gate is not None:
             await self.gate.wait()
         if owner in self.away:

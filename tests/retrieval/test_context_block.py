@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from memory_service.app.context_block import BLOCK_TAG, build_context_block, estimate_tokens, quoted
 from memory_service.domain.memory import Kind, Status
+from memory_service.domain.standing import Standing
 from tests.retrieval.builders import NOW, head
 
 _HOSTILE = st.sampled_from(
@@ -28,6 +30,15 @@ _HOSTILE = st.sampled_from(
     ]
 )
 _TEXTS = st.lists(st.text(max_size=12) | _HOSTILE, max_size=5).map("".join)
+
+
+def test_what_does_not_hold_says_so() -> None:
+    gone = replace(head(), current=replace(head().current, valid_to=NOW))
+    lines = build_context_block([gone, head()], standings=[Standing.SUPERSEDED, Standing.CURRENT], query="tea?").text
+    first, second = lines.splitlines()[2:4]
+    assert f"no longer true, until {NOW:%Y-%m-%d}" in first
+    assert "until" not in second
+    assert "已过去" in build_context_block([gone], standings=[Standing.PAST], query="喝什么").text
 
 
 @given(st.lists(st.tuples(_TEXTS, st.booleans()), max_size=6), st.sampled_from(["", "tea?", "喝什么茶"]))

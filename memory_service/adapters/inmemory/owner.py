@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import bisect
 import copy
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -29,12 +30,14 @@ from memory_service.domain.memory import (
     CURRENT_STATUSES,
     NO_EVIDENCE,
     STANDING_STATUSES,
+    Kind,
     MemoryHead,
     MemoryVersion,
     Relation,
     Tier,
     Usage,
 )
+from memory_service.domain.reuse import Interval, bucket_of
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
     Changed,
@@ -47,6 +50,7 @@ from memory_service.ports.memory_store import (
     SearchRow,
     StoredOutcome,
     Tombstone,
+    TombstoneScope,
 )
 from memory_service.ports.snapshots import NO_REVISION
 
@@ -63,7 +67,7 @@ class _Piece:
 
 
 @dataclass
-class _Memory:
+class StoredMemory:
     """One memory: all its versions; `changed` is the revision that last changed what a recall sees of it."""
 
     id: MemoryId
@@ -153,7 +157,7 @@ class OwnerData:
 
     def __init__(self) -> None:
         self.state = OwnerState(Revision(0), VectorClock(), b"")
-        self._memories: dict[MemoryId, _Memory] = {}
+        self._memories: dict[MemoryId, StoredMemory] = {}
         self._order: list[_PageKey] = []
         self._slots: defaultdict[str, set[MemoryId]] = defaultdict(set)
         self._claims: defaultdict[str, set[MemoryId]] = defaultdict(set)
@@ -164,15 +168,16 @@ class OwnerData:
         self._by_request: dict[str, StoredOutcome] = {}
         self._by_dot: dict[Dot, StoredOutcome] = {}
         self.cold = ColdFiles()
+        self._intervals: Counter[tuple[Kind, str, int]] = Counter()
 
     # Reading -----------------------------------------------------------------------------------------------
 
-    def memory(self, memory_id: MemoryId) -> _Memory | None:
+    def memory(self, memory_id: MemoryId) -> StoredMemory | None:
         """The memory that has a head, None when it never existed or was forgotten."""
         memory = self._memories.get(memory_id)
         return None if memory is None or memory.forgotten else memory
 
-    def in_order(self, after: _PageKey | None = None) -> Iterator[_Memory]:
+    def in_order(self, after: _PageKey | None = None) -> Iterator[StoredMemory]:
         """Memories with a head, by (created_at, id), strictly after `after`."""
         start = 0 if after is None else bisect.bisect_right(self._order, after)
         for _, memory_id in self._order[start:]:
@@ -198,7 +203,13 @@ class OwnerData:
         memory = self._memories.get(memory_id)
         return [] if memory is None else [own_assertion(version) for version in memory.versions]
 
-    def changed_since(self, revision: Revision) -> Iterator[_Memory]:
+    def sessions(self, head: MemoryHead) -> int:
+        """In how many distinct sessions the statements were made that stand behind a memory."""
+        dots = {attestation.dot for attestation in head.current.evidence}
+        versions = self._memories[head.id].versions
+        return len({v.provenance.session for v in versions if v.dot in dots} - {""})
+
+    def changed_since(self, revision: Revision) -> Iterator[StoredMemory]:
         """Memories changed after `revision`, forgotten ones included, by (created_at, id)."""
         changed = [memory for memory in self._memories.values() if memory.changed > revision]
         return iter(sorted(changed, key=lambda memory: memory.page_key))
@@ -248,6 +259,12 @@ class OwnerData:
         """Tombstones with these digests."""
         return [stone for digest in dict.fromkeys(digests) for stone in self._tombstones.get(digest, ())]
 
+    def forgotten_wordings(self) -> list[Tombstone]:
+        """Tombstones of wordings, newest first."""
+        stones = (stone for found in self._tombstones.values() for stone in found)
+        wordings = [stone for stone in stones if stone.scope is TombstoneScope.WORDING]
+        return sorted(wordings, key=lambda stone: stone.revision, reverse=True)
+
     def outcome_of_request(self, request_id: str) -> StoredOutcome | None:
         """The stored outcome of a request id."""
         return _copied(self._by_request.get(request_id))
@@ -277,6 +294,7 @@ class OwnerData:
                 raise _bug("a change brings a memory back that is not in cold storage")
         for named in (
             *(fragment.memory_id for fragment in changeset.fragments),
+            *(memory_id for memory_id, _ in changeset.unsaid),
             *changeset.usage,
             *changeset.forgotten,
         ):
@@ -304,6 +322,8 @@ class OwnerData:
             self._memories[memory_id].changed = revision
         for fragment in changeset.fragments:
             self._put_fragment(fragment, revision)
+        for memory_id, text in changeset.unsaid:
+            self._unsay(self._memories[memory_id], text, revision)
         self._links.update(changeset.links)
         for entry in changeset.journal:
             self._journal[entry.memory_id].append(entry)
@@ -321,7 +341,7 @@ class OwnerData:
     def _append(self, version: MemoryVersion, revision: Revision) -> None:
         memory = self._memories.get(version.id)
         if memory is None:
-            memory = _Memory(version.id, version.recorded_at)
+            memory = StoredMemory(version.id, version.recorded_at)
             self._memories[version.id] = memory
             bisect.insort(self._order, memory.page_key)
         else:
@@ -331,7 +351,7 @@ class OwnerData:
         self._slots[version.slot].add(version.id)
         self._claims[version.claim].add(version.id)
 
-    def _unindex(self, memory: _Memory) -> None:
+    def _unindex(self, memory: StoredMemory) -> None:
         newest = memory.versions[-1]
         for index, key in ((self._slots, newest.slot), (self._claims, newest.claim)):
             index[key].discard(memory.id)
@@ -347,7 +367,14 @@ class OwnerData:
             piece.vectors[fragment.model_id] = fragment.vector
         memory.changed = revision
 
-    def _forget(self, memory: _Memory, revision: Revision) -> None:
+    @staticmethod
+    def _unsay(memory: StoredMemory, text: str, revision: Revision) -> None:
+        for pieces in memory.pieces.values():
+            for ordinal in [number for number, piece in pieces.items() if piece.text == text]:
+                del pieces[ordinal]
+        memory.changed = revision
+
+    def _forget(self, memory: StoredMemory, revision: Revision) -> None:
         self._journal[memory.id] = [
             entry if entry.event is JournalEvent.FORGOTTEN else replace(entry, reason="")
             for entry in self._journal[memory.id]
@@ -365,7 +392,7 @@ class OwnerData:
         self._thaw(memory)
         self._links = {link for link in self._links if memory.id not in (link.from_id, link.to_id)}
 
-    def _thaw(self, memory: _Memory) -> None:
+    def _thaw(self, memory: StoredMemory) -> None:
         if memory.cold:
             self.cold.drop(memory.cold, memory.id)
             memory.cold = ""
@@ -394,18 +421,27 @@ class OwnerData:
                 memory.cold = new
         return len(moved)
 
-    def record_access(self, memory_id: MemoryId, count: int, at: datetime) -> None:
-        """Add `count` accesses, the last of them at `at`."""
+    def record_access(self, memory_id: MemoryId, count: int, at: datetime, predicates: Collection[str]) -> None:
+        """Add `count` accesses, the last of them at `at`; the interval counts under a predicate of `predicates`."""
         memory = self.memory(memory_id)
         if memory is None:
             return
         before = memory.usage.last_access_at
+        bucket = None if before is None else bucket_of((utc(at) - before).total_seconds())
+        if bucket is not None:
+            current = memory.head().current
+            predicate = current.assertion.predicate if current.assertion else ""
+            self._intervals[current.kind, predicate if predicate in predicates else "", bucket] += 1
         latest = utc(at) if before is None else max(before, utc(at))
         memory.usage = replace(memory.usage, access_count=memory.usage.access_count + count, last_access_at=latest)
 
+    def intervals(self) -> list[Interval]:
+        """How long memories lay unused before they were recalled again."""
+        return [Interval(*key, count) for key, count in self._intervals.items()]
+
     def store_vectors(self, fragments: Iterable[Fragment]) -> None:
         """Keep vectors of fragments that still exist, under the next revision; no change when none does."""
-        kept: list[tuple[_Memory, _Piece, Fragment, NDArray[np.float32]]] = []
+        kept: list[tuple[StoredMemory, _Piece, Fragment, NDArray[np.float32]]] = []
         for fragment in fragments:
             memory = self.memory(fragment.memory_id)
             pieces = {} if memory is None else memory.pieces.get(fragment.content_version, {})
@@ -439,10 +475,12 @@ def prepared(changeset: Changeset) -> Changeset:
         journal=[replace(stored_at_utc(e), details=dict(e.details)) for e in changeset.journal],
         tombstones=[stored_at_utc(stone) for stone in changeset.tombstones],
         forgotten=list(changeset.forgotten),
+        unsaid=list(changeset.unsaid),
         outcomes=[replace(stored_at_utc(o), outcome=copy.deepcopy(dict(o.outcome))) for o in changeset.outcomes],
         changes=[stored_at_utc(change) for change in changeset.changes],
         retired=dict(changeset.retired),
         thawed=list(changeset.thawed),
+        jobs=[replace(request, data=json.loads(json.dumps(dict(request.data)))) for request in changeset.jobs],
     )
 
 

@@ -138,3 +138,6 @@ class InMemorySharedCache:
     async def ping(self) -> None:
         """Raise `Unavailable` while away."""
         self._check()
+
+    async def close(self) -> None:
+        """Let go; there is nothing to close."""

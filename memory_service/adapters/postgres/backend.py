@@ -1,24 +1,29 @@
-"""What the composition root makes: the pool and the two stores on it."""
+"""What the composition root makes: the pool and the stores on it."""
 
 from __future__ import annotations
 
 from memory_service.adapters.postgres import sql
 from memory_service.adapters.postgres.gate import OwnerGate
+from memory_service.adapters.postgres.job_queue import PostgresJobQueue, PostgresUpkeepPlan
 from memory_service.adapters.postgres.keys import PostgresKeyStore
 from memory_service.adapters.postgres.memory_store import PostgresMemoryStore
 from memory_service.adapters.postgres.migrate import SchemaState
+from memory_service.adapters.postgres.policies import PostgresPolicyStore
 from memory_service.adapters.postgres.session import Database, PoolStats, open_database
 from memory_service.adapters.postgres.settings import PostgresSettings
 from memory_service.domain.errors import MemoryServiceError
 
 
 class PostgresBackend:
-    """Owns the pool; `memories` and `keys` live as long as it."""
+    """Owns the pool; the stores live as long as it."""
 
     def __init__(self, settings: PostgresSettings, database: Database) -> None:
         self._database = database
         self.memories = PostgresMemoryStore(database, OwnerGate(settings.lock_timeout))
         self.keys = PostgresKeyStore(database)
+        self.policies = PostgresPolicyStore(database)
+        self.jobs = PostgresJobQueue(settings, database)
+        self.upkeep = PostgresUpkeepPlan(database)
 
     @classmethod
     async def connect(cls, settings: PostgresSettings) -> PostgresBackend:

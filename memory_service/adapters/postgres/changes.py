@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 
-from memory_service.adapters.postgres import rows, sql, sql_writing
+from memory_service.adapters.postgres import rows, sql, sql_jobs, sql_writing
 from memory_service.adapters.postgres.columns import VERSION_COLUMNS, array_literal, clock_text, json_text
 from memory_service.adapters.postgres.filters import list_parameters
+from memory_service.adapters.postgres.job_queue import enqueue_parameters
 from memory_service.adapters.postgres.session import Session
 from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.evidence import RETIRED
-from memory_service.domain.ids import DeviceId, MemoryId, Revision
+from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import MemoryHead, MemoryVersion, Relation, Usage
 from memory_service.domain.vector_clock import Dot
 from memory_service.ports.memory_store import (
@@ -52,8 +53,9 @@ class PostgresOwnerChange:
         xmin: the transaction that wrote it, as the owner's row will name it.
     """
 
-    def __init__(self, session: Session, state: OwnerState) -> None:
+    def __init__(self, session: Session, owner: OwnerKey, state: OwnerState) -> None:
         self._session = session
+        self._owner = owner
         self._state = state
         self.committing: OwnerState | None = None
         self.xmin = 0
@@ -99,6 +101,10 @@ class PostgresOwnerChange:
         """Tombstones with one of these digests."""
         return [rows.tombstone_of(tuple(r)) for r in await self._session.rows(sql.TOMBSTONES, list(digests))]
 
+    async def forgotten_wordings(self, *, limit: int) -> Sequence[Tombstone]:
+        """Tombstones of scope WORDING, newest first."""
+        return [rows.tombstone_of(tuple(r)) for r in await self._session.rows(sql.WORDINGS, limit)]
+
     async def fragments(self, memory_id: MemoryId, content_version: int) -> Sequence[Fragment]:
         """Fragments stored for one text of a memory, in order; one for each model that has a vector of it."""
         found = await self._session.rows(sql.FRAGMENTS, memory_id, content_version)
@@ -133,6 +139,17 @@ class PostgresOwnerChange:
     async def versions_at(self, revisions: Sequence[Revision]) -> Sequence[MemoryVersion]:
         """Versions made by these revisions, of memories that still have a head."""
         return [rows.version_of(tuple(r)) for r in await self._session.rows(sql.VERSIONS_AT, list(revisions))]
+
+    async def observed(
+        self, *, sessions_min: int, limit: int, except_about: Collection[str] = ()
+    ) -> Sequence[tuple[MemoryHead, int]]:
+        """Standing candidates stated in at least so many distinct sessions, oldest first."""
+        found = await self._session.rows(sql.OBSERVED_HEADS, sessions_min, limit, list(except_about))
+        return [(rows.head_of(row), row["sessions"]) for row in found]
+
+    async def contested(self, *, unchanged_since: datetime, limit: int) -> Sequence[MemoryHead]:
+        """Contested heads out of the archive that nobody changed since, in order of (recorded_at, id)."""
+        return [rows.head_of(r) for r in await self._session.rows(sql.CONTESTED_HEADS, unchanged_since, limit)]
 
     async def apply(self, changeset: Changeset) -> None:
         """Write the change into the transaction; leaving the context commits it.
@@ -172,7 +189,7 @@ class PostgresOwnerChange:
         await self._write_the_rarer(changeset)
 
     async def _write_the_rarer(self, changeset: Changeset) -> None:
-        """What most changes do not have: links, tombstones, usage alone, forgotten memories."""
+        """What most changes do not have: links, tombstones, usage alone, forgotten memories, jobs."""
         revision = changeset.state.revision
         if changeset.links:
             links = [(link.from_id, link.relation, link.to_id) for link in changeset.links]
@@ -186,9 +203,14 @@ class PostgresOwnerChange:
         if touched:
             columns = _columns(len(sql_writing.USAGE_WRITTEN_COLUMNS), touched)
             _expect(await self._session.value(sql_writing.WRITE_USAGE, revision, *columns), len(touched))
+        if changeset.unsaid:
+            await self._session.run(sql_writing.UNSAY, *_columns(2, changeset.unsaid))
         forgotten = list(set(changeset.forgotten))
         if forgotten:
             _expect(await self._session.value(sql_writing.FORGET, forgotten, revision), len(forgotten))
+        if changeset.jobs:
+            jobs = enqueue_parameters((self._owner, request) for request in changeset.jobs)
+            await self._session.ownerless(sql_jobs.ENQUEUE, *jobs)
 
 
 def _expect(written: int, named: int) -> None:
@@ -198,7 +220,7 @@ def _expect(written: int, named: int) -> None:
 
 
 def _usage_values(usage: Usage | None) -> tuple[object, ...]:
-    """The columns has_usage … last_confirmed_at."""
+    """The columns has_usage … rejected_count."""
     given = usage or _NO_USAGE
     return (
         usage is not None,
@@ -206,6 +228,7 @@ def _usage_values(usage: Usage | None) -> tuple[object, ...]:
         given.adopted_count,
         given.last_access_at,
         given.last_confirmed_at,
+        given.rejected_count,
     )
 
 
@@ -235,9 +258,10 @@ def version_records(changeset: Changeset) -> list[tuple[object, ...]]:
 
 
 def touched_records(changeset: Changeset) -> list[tuple[object, ...]]:
-    """Usage of, and new fragments for, memories that get no new version in this change."""
+    """Usage of, and fragments new or gone of, memories that get no new version in this change."""
     versioned = {version.id for version in changeset.versions}
-    named = dict.fromkeys((*changeset.usage, *(fragment.memory_id for fragment in changeset.fragments)))
+    reworded = (*(fragment.memory_id for fragment in changeset.fragments), *(i for i, _ in changeset.unsaid))
+    named = dict.fromkeys((*changeset.usage, *reworded))
     return [
         (memory_id, *_usage_values(changeset.usage.get(memory_id)))
         for memory_id in named

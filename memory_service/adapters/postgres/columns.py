@@ -120,4 +120,4 @@ VERSION_COLUMNS: tuple[Column, ...] = (
 )
 """In the order in which `rows.version_of` reads them."""
 
-USAGE_COLUMNS = ("access_count", "adopted_count", "last_access_at", "last_confirmed_at")
+USAGE_COLUMNS = ("access_count", "adopted_count", "last_access_at", "last_confirmed_at", "rejected_count")

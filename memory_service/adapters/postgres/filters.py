@@ -1,4 +1,4 @@
-"""From a memory filter to the parameters of `sql.LIST_HEADS`."""
+"""From filters to the parameters of `sql.LIST_HEADS` and `sql.IDLE_HEADS`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from memory_service.domain.ids import MemoryId
-from memory_service.ports.memory_store import MemoryFilter
+from memory_service.ports.memory_store import Idle, MemoryFilter
 
 _BEFORE_ALL = (datetime.min.replace(tzinfo=UTC), uuid.UUID(int=0))
 """The driver sends the least time as -infinity."""
@@ -47,4 +47,22 @@ def list_parameters(
         where.importance_min,
         where.confidence_min,
         where.visible_to_agent,
+    )
+
+
+def idle_parameters(where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None) -> tuple[object, ...]:
+    """Parameters of `sql.IDLE_HEADS` from `$2` on."""
+    created_at, memory_id = after or _BEFORE_ALL
+    return (
+        created_at,
+        memory_id,
+        limit,
+        list(where.untouched),
+        list(where.untouched.values()),
+        list(where.untouched_predicates),
+        list(where.untouched_predicates.values()),
+        list(where.lasting),
+        where.weak_since,
+        where.weak_confidence,
+        where.expired_by,
     )

@@ -5,28 +5,31 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from typing import TypeVar
 
-from memory_service.adapters.postgres import rows, sql, sql_writing
+from memory_service.adapters.postgres import rows, sql, sql_policies, sql_writing
 from memory_service.adapters.postgres.changes import PostgresOwnerChange
-from memory_service.adapters.postgres.filters import list_parameters
+from memory_service.adapters.postgres.filters import idle_parameters, list_parameters
 from memory_service.adapters.postgres.gate import OwnerGate
 from memory_service.adapters.postgres.known_states import KnownState, KnownStates
 from memory_service.adapters.postgres.migrate import SchemaState
+from memory_service.adapters.postgres.policies import intervals_of
 from memory_service.adapters.postgres.session import Database, Session
 from memory_service.domain.errors import InternalError, OutOfRange, Reason, Unavailable
 from memory_service.domain.evidence import RETIRED
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision, TenantId, UserId
 from memory_service.domain.memory import MemoryHead, MemoryVersion
+from memory_service.domain.reuse import Interval
 from memory_service.domain.vector_clock import VectorClock
 from memory_service.ports.memory_store import (
     Changed,
     ChangeRecord,
     ColdFile,
     Fragment,
+    Idle,
     JournalEntry,
     Link,
     MemoryFilter,
@@ -65,7 +68,7 @@ class PostgresMemoryStore:
                 async with self._database.change(owner.id, known) as session:
                     if known is None or not session.is_known:
                         known = await _lock(session, owner, epoch)
-                    change = PostgresOwnerChange(session, known.state)
+                    change = PostgresOwnerChange(session, owner, known.state)
                     yield change
                     if change.committing is None:
                         raise _NothingApplied
@@ -90,6 +93,16 @@ class PostgresMemoryStore:
             found = await session.rows(sql.LINKS, memory_id)
         return [rows.link_of(tuple(row)) for row in found]
 
+    async def successors(
+        self, owner: OwnerKey, ids: Sequence[MemoryId], recorded_at: datetime | None = None
+    ) -> Mapping[MemoryId, MemoryId]:
+        """Which memory took the place of each of these, the last to do so."""
+        if not ids:
+            return {}
+        async with self._database.reading(owner.id) as session:
+            found = await session.rows(sql.SUCCESSORS, list(ids), recorded_at)
+        return {MemoryId(row[0]): MemoryId(row[1]) for row in found}
+
     async def list(
         self,
         owner: OwnerKey,
@@ -97,11 +110,23 @@ class PostgresMemoryStore:
         *,
         limit: int,
         after: tuple[datetime, MemoryId] | None = None,
+        recorded_at: datetime | None = None,
     ) -> Page:
         """One page of the heads that match; `next_after` is None on the last."""
         parameters = list_parameters(where, limit=limit + 1, after=after)
+        if recorded_at is None:
+            return await self._page(owner, sql.LIST_HEADS, parameters, limit)
+        return await self._page(owner, sql.LIST_BELIEVED, [*parameters, recorded_at], limit)
+
+    async def idle(
+        self, owner: OwnerKey, where: Idle, *, limit: int, after: tuple[datetime, MemoryId] | None = None
+    ) -> Page:
+        """One page of the heads that time may have overtaken."""
+        return await self._page(owner, sql.IDLE_HEADS, idle_parameters(where, limit=limit + 1, after=after), limit)
+
+    async def _page(self, owner: OwnerKey, statement: str, parameters: Sequence[object], limit: int) -> Page:
         async with self._database.reading(owner.id) as session:
-            found = await session.rows(sql.LIST_HEADS, *parameters)
+            found = await session.rows(statement, *parameters)
         heads = await _converted(found[:limit], rows.head_of)
         if len(found) <= limit or not heads:
             return Page(heads, None)
@@ -197,8 +222,13 @@ class PostgresMemoryStore:
             if await session.row(sql.LOCK_STATE) is not None:
                 await session.run(sql_writing.PRUNE_LOG, upto)
 
-    async def record_access(self, owner: OwnerKey, accesses: Mapping[MemoryId, tuple[int, datetime]]) -> None:
-        """Add to access counts and move last access forward.
+    async def record_access(
+        self,
+        owner: OwnerKey,
+        accesses: Mapping[MemoryId, tuple[int, datetime]],
+        predicates: Collection[str] = (),
+    ) -> None:
+        """Add to access counts and move last access forward, and count how long they lay unused.
 
         Takes the owner's lock: two such updates of the same memories in another order would deadlock.
         """
@@ -209,7 +239,13 @@ class PostgresMemoryStore:
         times = [accesses[i][1] for i in ids]
         async with self._gate.held(owner.id), self._database.change(owner.id) as session:
             if await session.row(sql.LOCK_STATE) is not None:
+                await session.run(sql_policies.RECORD_INTERVALS, ids, times, list(predicates))
                 await session.run(sql_writing.RECORD_ACCESS, ids, counts, times)
+
+    async def intervals(self, owner: OwnerKey) -> Sequence[Interval]:
+        """The owner's re-use intervals."""
+        async with self._database.reading(owner.id) as session:
+            return intervals_of(await session.rows(sql_policies.INTERVALS))
 
     async def waiting_fragments(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[Fragment]:
         """Fragments of heads that have no vector of `model_id` yet, oldest memories first."""

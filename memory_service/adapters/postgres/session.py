@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
 
-from memory_service.adapters.postgres import rows, sql
+from memory_service.adapters.postgres import rows, sql, sql_jobs
 from memory_service.adapters.postgres.errors import DRIVER_ERRORS, connection_is_gone, translated, translated_error
 from memory_service.adapters.postgres.known_states import KnownState
 from memory_service.adapters.postgres.registry import STATEMENTS
 from memory_service.adapters.postgres.settings import PostgresSettings
 from memory_service.domain.errors import FailedPrecondition, InternalError, Reason, Unavailable
 
+Rows = Callable[..., Awaitable[Sequence[asyncpg.Record]]]
+"""From a statement and its parameters to all its rows."""
 _CLEANUP_SECONDS_MAX = 5.0
 _CLIENT_MARGIN_SECONDS = 5.0
 """The client gives up on a statement this long after the server should have: the server is gone then."""
@@ -68,6 +70,11 @@ class Session:
         """The first column of the first row."""
         with translated():
             return await self._connection.fetchval(statement, self._owner, *parameters)
+
+    async def ownerless(self, statement: str, *parameters: object) -> None:
+        """Run a statement that is of no one owner, for its effect in this transaction."""
+        with translated():
+            await self._connection.fetchval(statement, *parameters)
 
     async def run(self, statement: str, *parameters: object) -> None:
         """Run for its effect."""
@@ -204,6 +211,18 @@ class Database:
         self.epoch += 1
         with suppress(asyncpg.InterfaceError):  # the pool has taken a dead one back by itself
             connection.terminate()
+
+    @asynccontextmanager
+    async def together(self) -> AsyncIterator[Rows]:
+        """A transaction for statements that are of no one owner; gives what runs them."""
+        async with self._transaction(sql_jobs.BEGIN) as (connection, _):
+
+            async def rows(statement: str, *parameters: object) -> Sequence[asyncpg.Record]:
+                with translated():
+                    found: list[asyncpg.Record] = await connection.fetch(statement, *parameters)
+                return found
+
+            yield rows
 
     async def fetch(self, statement: str, *parameters: object, repeatable: bool = True) -> Sequence[asyncpg.Record]:
         """Rows of a statement that is of no one owner, in a transaction of its own.

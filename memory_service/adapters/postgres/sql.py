@@ -92,35 +92,85 @@ ALL_HEADS_OF_CLAIMS = statement(
     UNION ALL SELECT {_COLD_HEAD} {_COLD} AND {_COLD_OF_CLAIMS} {_OLDEST_FIRST}""",
 )
 
-_MATCHING = """AND ($5::uuid[] IS NULL OR m.memory_id = ANY($5))
-      AND ($6::text[] IS NULL OR m.kind = ANY($6))
-      AND ($7::text[] IS NULL OR m.status = ANY($7))
-      AND ($8::text[] IS NULL OR m.tier = ANY($8))
-      AND ($9::text[] IS NULL OR m.source = ANY($9))
-      AND ($10::text[] IS NULL OR m.tags @> $10)
-      AND ($11::text[] IS NULL OR m.tags && $11)
-      AND ($12::text[] IS NULL OR m.topic = ANY($12))
-      AND ($13::text[] IS NULL OR m.slot = ANY($13))
-      AND ($14::text[] IS NULL OR m.subject = ANY($14))
-      AND ($15::text[] IS NULL OR m.predicate = ANY($15))
-      AND ($16::text[] IS NULL OR m.agent = ANY($16))
-      AND ($17::text[] IS NULL OR m.device = ANY($17))
-      AND ($18::text[] IS NULL OR m.session = ANY($18))
-      AND ($19::timestamptz IS NULL OR coalesce(m.said_at, m.recorded_at) >= $19)
-      AND ($20::timestamptz IS NULL OR coalesce(m.said_at, m.recorded_at) < $20)
-      AND ($21::timestamptz IS NULL OR (m.valid_from IS NULL OR m.valid_from <= $21)
-                                   AND (m.valid_to IS NULL OR m.valid_to > $21))
-      AND m.importance >= $22 AND m.confidence >= $23
-      AND ($24::text IS NULL OR m.visibility <> 'private' OR m.agent = $24)"""
+
+def _matching(row: str) -> str:
+    """A `MemoryFilter` on the version columns of `row`; the parameters are those of `list_parameters`."""
+    return f"""($5::uuid[] IS NULL OR {row}.memory_id = ANY($5))
+      AND ($6::text[] IS NULL OR {row}.kind = ANY($6))
+      AND ($7::text[] IS NULL OR {row}.status = ANY($7))
+      AND ($8::text[] IS NULL OR {row}.tier = ANY($8))
+      AND ($9::text[] IS NULL OR {row}.source = ANY($9))
+      AND ($10::text[] IS NULL OR {row}.tags @> $10)
+      AND ($11::text[] IS NULL OR {row}.tags && $11)
+      AND ($12::text[] IS NULL OR {row}.topic = ANY($12))
+      AND ($13::text[] IS NULL OR {row}.slot = ANY($13))
+      AND ($14::text[] IS NULL OR {row}.subject = ANY($14))
+      AND ($15::text[] IS NULL OR {row}.predicate = ANY($15))
+      AND ($16::text[] IS NULL OR {row}.agent = ANY($16))
+      AND ($17::text[] IS NULL OR {row}.device = ANY($17))
+      AND ($18::text[] IS NULL OR {row}.session = ANY($18))
+      AND ($19::timestamptz IS NULL OR coalesce({row}.said_at, {row}.recorded_at) >= $19)
+      AND ($20::timestamptz IS NULL OR coalesce({row}.said_at, {row}.recorded_at) < $20)
+      AND ($21::timestamptz IS NULL OR ({row}.valid_from IS NULL OR {row}.valid_from <= $21)
+                                   AND ({row}.valid_to IS NULL OR {row}.valid_to > $21))
+      AND {row}.importance >= $22 AND {row}.confidence >= $23
+      AND ($24::text IS NULL OR {row}.visibility <> 'private' OR {row}.agent = $24)"""
+
+
 LIST_HEADS = statement(
     "list_heads",
     f"""(SELECT {_HEAD} FROM memories m
-    WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid) {_MATCHING}
+    WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid) AND {_matching("m")}
     {_OLDEST_FIRST} LIMIT $4)
     UNION ALL
-    (SELECT {_COLD_HEAD} {_COLD} AND (c.created_at, c.memory_id) > ($2, $3) {_MATCHING.replace("m.", "v.")}
+    (SELECT {_COLD_HEAD} {_COLD} AND (c.created_at, c.memory_id) > ($2, $3) AND {_matching("v")}
     ORDER BY c.created_at, c.memory_id LIMIT $4)
     {_OLDEST_FIRST} LIMIT $4""",
+)
+LIST_BELIEVED = statement(
+    "list_believed",
+    f"""SELECT {_VERSION}, {_USAGE}, m.created_at
+    FROM memories m CROSS JOIN LATERAL (
+        SELECT x.* FROM memory_versions x
+        WHERE x.owner = $1 AND x.memory_id = m.memory_id AND x.recorded_at <= $25
+        ORDER BY x.version DESC LIMIT 1) v
+    WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid) AND NOT v.redacted
+      AND {_matching("v")}
+    {_OLDEST_FIRST} LIMIT $4""",
+)
+"""Of each memory that is still there, the version believed at `$25`."""
+
+IDLE_HEADS = statement(
+    "idle_heads",
+    f"""SELECT {_HEAD} FROM memories m
+    JOIN unnest($5::text[], $6::timestamptz[]) AS k(kind, since) ON k.kind = m.kind
+    LEFT JOIN unnest($7::text[], $8::timestamptz[]) AS p(predicate, since) ON p.predicate = m.predicate
+    WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid)
+      AND ({_CURRENT} AND m.tier <> 'archive' OR m.status = 'yielded' AND m.tier = 'candidate') AND NOT m.pinned
+      AND (m.predicate IS NULL OR m.predicate <> ALL ($9::text[]))
+      AND (greatest(m.last_access_at, m.last_confirmed_at, m.recorded_at) <= coalesce(p.since, k.since)
+           OR m.access_count = 0 AND m.confidence < $11
+              AND greatest(m.last_access_at, m.last_confirmed_at, m.recorded_at) <= $10
+           OR m.expires_at <= $12 OR m.rejected_count > m.adopted_count)
+    {_OLDEST_FIRST} LIMIT $4""",
+)
+OBSERVED_HEADS = statement(
+    "observed_heads",
+    f"""SELECT {_HEAD}, s.sessions FROM memories m
+    CROSS JOIN LATERAL (
+        SELECT count(DISTINCT v.session) AS sessions FROM memory_versions v
+        WHERE v.owner = $1 AND v.memory_id = m.memory_id AND v.session <> ''
+          AND EXISTS (SELECT FROM json_array_elements(m.evidence) e
+                      WHERE e ->> 0 = v.dot_device AND (e ->> 1)::int8 = v.dot_counter)) s
+    WHERE m.owner = $1 AND m.tier = 'candidate' AND {_STANDING} AND s.sessions >= $2
+      AND coalesce(m.predicate, m.topic) <> ALL ($4::text[])
+    {_OLDEST_FIRST} LIMIT $3""",
+)
+CONTESTED_HEADS = statement(
+    "contested_heads",
+    f"""SELECT {_HEAD} FROM memories m
+    WHERE m.owner = $1 AND m.status = 'contested' AND m.tier <> 'archive' AND m.recorded_at <= $2
+    ORDER BY m.recorded_at, m.memory_id LIMIT $3""",
 )
 
 VERSIONS = statement(
@@ -145,6 +195,11 @@ TOMBSTONES = statement(
     """SELECT t.scope, t.digest, t.dot_device, t.dot_counter, t.context, t.at, t.revision, t.claims
     FROM tombstones t WHERE t.owner = $1 AND t.digest = ANY($2::bytea[]) ORDER BY t.revision""",
 )
+WORDINGS = statement(
+    "wordings",
+    """SELECT t.scope, t.digest, t.dot_device, t.dot_counter, t.context, t.at, t.revision, t.claims
+    FROM tombstones t WHERE t.owner = $1 AND t.scope = 'wording' ORDER BY t.revision DESC LIMIT $2""",
+)
 LINKS = statement(
     "links",
     """SELECT l.from_id, l.relation, l.to_id FROM links l WHERE l.owner = $1 AND l.from_id = $2
@@ -165,6 +220,14 @@ LINKED = statement(
     UNION SELECT l.from_id, l.relation, l.to_id FROM links l
     WHERE l.owner = $1 AND l.to_id = ANY($2) AND l.relation = $3
     ORDER BY 1, 3""",
+)
+SUCCESSORS = statement(
+    "successors",
+    """SELECT DISTINCT ON (l.to_id) l.to_id, l.from_id
+    FROM links l JOIN memories m ON m.owner = $1 AND m.memory_id = l.from_id
+    WHERE l.owner = $1 AND l.to_id = ANY($2::uuid[]) AND l.relation = 'supersedes' AND m.status <> 'retracted'
+      AND ($3::timestamptz IS NULL OR m.created_at <= $3)
+    ORDER BY l.to_id, m.created_at DESC, m.memory_id DESC""",
 )
 _ENTRY = """j.revision, j.ordinal, j.event, j.memory_id, j.version, j.at, j.actor, j.device, j.reason,
            j.before, j.after, j.details"""

@@ -21,6 +21,7 @@ WRITTEN_COLUMNS = (
     ("adopted_count", "int8"),
     ("last_access_at", "timestamptz"),
     ("last_confirmed_at", "timestamptz"),
+    ("rejected_count", "int8"),
 )
 FRAGMENT_COLUMNS = (
     ("memory_id", "uuid"),
@@ -90,6 +91,7 @@ USAGE_WRITTEN_COLUMNS = (
     ("adopted_count", "int8"),
     ("last_access_at", "timestamptz"),
     ("last_confirmed_at", "timestamptz"),
+    ("rejected_count", "int8"),
 )
 
 
@@ -215,6 +217,11 @@ FORGET = statement(
     SELECT count(DISTINCT memory_id) FROM emptied""",
 )
 """Answers how many of the memories ever existed."""
+UNSAY = statement(
+    "unsay",
+    """DELETE FROM fragments f USING unnest($2::uuid[], $3::text[]) AS u(memory_id, text)
+    WHERE f.owner = $1 AND f.memory_id = u.memory_id AND f.text = u.text""",
+)
 RECORD_ACCESS = statement(
     "record_access",
     """WITH cold AS (UPDATE cold_memories c SET access_count = c.access_count + a.count,

@@ -161,7 +161,7 @@ def encode_head(head: MemoryHead) -> bytes:
             _time(v.said_at),
         ],
         [v.visibility, v.pinned, v.reason, v.redacted, v.disputed],
-        [u.access_count, u.adopted_count, _time(u.last_access_at), _time(u.last_confirmed_at)],
+        [u.access_count, u.adopted_count, _time(u.last_access_at), _time(u.last_confirmed_at), u.rejected_count],
         _time(head.created_at),
     ]
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
@@ -213,6 +213,7 @@ def decode_head(packed: bytes) -> MemoryHead:
             redacted=redacted,
             disputed=disputed,
         )
-        return MemoryHead(current, Usage(usage[0], usage[1], _at(usage[2]), _at(usage[3])), _at(created))
+        used = Usage(usage[0], usage[1], _at(usage[2]), _at(usage[3]), usage[4])
+        return MemoryHead(current, used, _at(created))
     except (TypeError, IndexError, KeyError) as error:
         raise ValueError("not a packed memory head") from error

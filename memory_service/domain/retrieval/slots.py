@@ -7,6 +7,7 @@ mentioned name weighs its idf over memories, times its number of terms.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -77,20 +78,30 @@ class NameIndex:
 class Aliases:
     """Which predicates a query names by another of their names (C8); a Chinese alias finds an English predicate."""
 
-    __slots__ = ("_named",)
+    __slots__ = ("_by_term",)
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         named: dict[frozenset[str], set[str]] = {}
         for predicate in vocabulary.predicates.values():
             for name in (predicate.name, *predicate.aliases):
-                named.setdefault(frozenset(analyse(_words(name))), set()).add(predicate.name)
+                named.setdefault(_terms(name), set()).add(predicate.name)
         named.pop(frozenset(), None)
-        self._named = [(terms, sorted(predicates)) for terms, predicates in named.items()]
+        # Under one of a name's terms each: a query looks at few names, however many a tenant has.
+        self._by_term: dict[str, list[tuple[int, frozenset[str], list[str]]]] = {}
+        for place, (terms, predicates) in enumerate(named.items()):
+            self._by_term.setdefault(min(terms), []).append((place, terms, sorted(predicates)))
 
     def named(self, query: Iterable[str]) -> list[str]:
         """The predicates that the query (its terms) names."""
         asked = frozenset(query)
-        return [predicate for terms, predicates in self._named if terms <= asked for predicate in predicates]
+        met = [one for term in asked for one in self._by_term.get(term, ()) if one[1] <= asked]
+        return [predicate for _, _, predicates in sorted(met, key=lambda one: one[0]) for predicate in predicates]
+
+
+@lru_cache(maxsize=65_536)
+def _terms(name: str) -> frozenset[str]:
+    """The terms of a predicate's name; tenants share most of theirs."""
+    return frozenset(analyse(_words(name)))
 
 
 def _words(name: str) -> str:

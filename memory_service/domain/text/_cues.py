@@ -90,12 +90,29 @@ _EXCEPTION_RE: Final = (
     r"|tonight)\b|\bthis\s+once\b"
     r"|\bthis\s+(?:one\s+)?time(?!\s+(?:last|next|of|tomorrow|yesterday))\b|\b(?:one[- ]off|(?:as"
     r"|make)\s+an\s+exception)\b"
-    r"|\b(?:today|tonight)\s+only\b"
+    r"|\b(?:today|tonight)\s+only\b|\bnever again after (?:this|that|today|tonight)\b"
+    r"|\b(?:filling|standing|stepping)\s+in\s+(?:as|for)\b|\blet\s+(?:that|this|it)\s+(?:one\s+)?(?:through|slide|pass)\b"
+    r"|\b(?:forget|ignore|never mind|skip)\s+(?:the|my)\s+(?:usual|cap|limit|budget|rule|diet)\b"
+    r"|\bexcept\s+(?:for\s+)?(?:today|tonight|tomorrow|this\s+(?:once|time|week|one))\b"
+    r"|\bback\s+to\s+(?:normal|usual)\s+(?:after|tomorrow|from|next)\b"
+    r"|过了[今这明后][^。,\uff0c]{0,5}(?:恢复|照旧|照常|还是|再)|恢复原样|恢复如常|[今这][天次顿晚]不算"
+    r"|[不别]用?管(?:预算|上限|规矩|忌口|老规矩)|顶替|代班|替[^。,\uff0c]{1,4}[值上]班|[只仅就]限(?:今|这|本|明)[天次晚日周]"
     r"|[这此][次回](?=就|先|要|改|换|用|不|别|例外|给|想|来|点|喝|吃|还是|只|我|按|走|坐|选|加|少"
     r"|多)|[就仅只]?这?此?一次(?:而已|吧)|下不为例|破[个一]?[次回]?例"
     r"|例外一?[次回]"
 )
-_MOMENT_RE: Final = r"\b(?:right now|at the moment|at this moment|as we speak)\b|这会儿|此刻|眼下|这时候"
+# A state that anyone would ask about only within hours; what may last (learning, looking for work) is not here.
+_MOMENT_RE: Final = (
+    r"\b(?:right now|at the moment|at this moment|as we speak)\b|这会儿|此刻|眼下|这时候"
+    r"|\b(?:is|am|are|['\u2019]m|['\u2019]re|['\u2019]s)\s+(?:currently\s+|still\s+|just\s+)?"
+    r"(?:waiting\s+(?:for|on|in|at|to)|watching|queue?ing|boarding|on\s+hold|about\s+to|parked|stuck\s+in"
+    r"|in\s+the\s+middle\s+of|in\s+a\s+(?:meeting|call|cab|taxi|queue|waiting room))\b"
+    r"|\btemporary\s+(?:\w+\s+)?(?:password|passcode|code|pin|pass|badge|desk|locker)\b"
+    r"|正在?(?:等|排队|看|吃|喝|开会|上课|洗|煮|逛|听|打车|堵|过安检|登机|候机|加载|下载|充电)"
+    r"|正在[^。,\uff0c]{0,6}(?:店|馆|吧|车站|机场|路上|[车机铁]上|厅|商场|楼下|医院|诊所|银行|学校|公司|办公室)"
+    r"|正?在[^。,\uff0c]{0,5}(?:排队|排号|候诊|等[号位车])"
+    r"|还没(?:上菜|上(?=[。,\uff0c!\uff01]|$)|到站|叫到)|临时(?:的)?[^。,\uff0c]{0,5}(?:密码|验证码|口令|码|车位|工位|通行证|停车)"
+)
 _TEMPORARY_RE: Final = (
     r"\b(?:for now|for the moment|for the time being|temporarily|until further notice|these days"
     r"|lately|"

@@ -173,6 +173,12 @@ def looks_past(sentence: str) -> bool:
     return _PAST_RE.search(sentence) is not None and _FUTURE_RE.search(sentence) is None
 
 
+# What has lasted "since the 2nd" began before it was said, whatever the tense of the rest.
+_SINCE_RE: Final = re.compile(
+    r"\bsince\s+(?:(?:the|last|early|mid|late|about|around)\b[\s-]*)*(?:\d|[a-z]*(?:day|ary|uly|une|may|march|april|august|ber)\b"
+    r"|(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth)\b)|自从|自.{1,8}(?:以来|起)",
+    re.IGNORECASE,
+)
 _CLAUSE_END_RE: Final = re.compile(r"[,;，；]+|\s[-\u2013\u2014]\s|\b(?:but|so)\b")
 # A clause this short holds the time alone ("On Monday, I went ..."); its verb is in the next one.
 _VERBLESS_CLAUSE_CHARS: Final = {True: 7, False: 24}  # with Chinese characters, without
@@ -191,7 +197,7 @@ def clause_tenses(text: str, start: int, end: int) -> list[tuple[int, bool]]:
         verbless = len(clause) <= _VERBLESS_CLAUSE_CHARS[_HAN_RE.search(clause) is not None]
         if verbless and index == 0 and len(ends) > 1:
             clause = text[low : ends[1]]
-        tenses.append((high, looks_past(clause)))
+        tenses.append((high, looks_past(clause) or _SINCE_RE.search(clause) is not None))
         low = high
     return tenses
 

@@ -455,5 +455,11 @@ RULES: Final[tuple[Rule, ...]] = (
         _holiday,
         base.any_of("christmas boxing new halloween valentine"),
     ),
-    rule(rf"\b{WEEKDAY}\b(?!['\u2019]s\s+child)", _weekday, WEEKDAYS_NEEDED),
+    # "Monday to Friday" is a schedule, and no two dates.
+    rule(
+        rf"\b(?<!day to )(?<!day through )(?<!day-)(?<!day\u2013){WEEKDAY}\b(?!['\u2019]s\s+child)"
+        rf"(?!{_TO}{WEEKDAY}\b)",
+        _weekday,
+        WEEKDAYS_NEEDED,
+    ),
 )

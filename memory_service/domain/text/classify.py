@@ -16,9 +16,11 @@ from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from memory_service.domain.intervals import Window
 from memory_service.domain.text._cues import PATTERNS, STATIVE_RE, USUAL_RE, Cue
 from memory_service.domain.text._when_base import clause_tenses, looks_past
 from memory_service.domain.text.calendar_math import FINENESS, Granularity, TimeSpan
+from memory_service.domain.text.holding import held_window
 from memory_service.domain.text.topic import topic_of
 from memory_service.domain.text.when import find_times, window_end
 
@@ -37,6 +39,9 @@ class StatementKind(StrEnum):
     TEMPORARY_PREFERENCE = "temporary_preference"
 
 
+_UNBOUNDED: Final = Window()
+
+
 @dataclass(frozen=True, slots=True)
 class Classification:
     """What the wording of a statement shows.
@@ -49,6 +54,7 @@ class Classification:
         expires_after_hint: for what is not standing, how long after the statement it is over. Exact to the
             end of the local day when `said_at` was given and a time was named; else an upper bound by kind.
         cues: names of the cues that fired, in a fixed order.
+        window: the stretch of time in which the wording says it holds; unbounded without `said_at`.
     """
 
     kind: StatementKind
@@ -56,6 +62,13 @@ class Classification:
     standing: bool
     expires_after_hint: timedelta | None
     cues: tuple[str, ...]
+    window: Window = _UNBOUNDED
+
+    @property
+    def passing(self) -> bool:
+        """Whether it is for the moment: an exception, a state of now, or one whose end is said."""
+        signs = {Cue.EXCEPTION.value, Cue.MOMENT.value}
+        return not self.standing and (bool(signs & set(self.cues)) or self.window.end is not None)
 
 
 _MOMENT_LIFE: Final = timedelta(hours=48)
@@ -86,6 +99,7 @@ _BARE_WEEKDAY_RE: Final = re.compile(
 )
 _YEAR_RE: Final = re.compile(r"\d{4}|[零〇一二三四五六七八九]{4}年")
 _WEEKDAY_LEAD_RE: Final = re.compile(r"\b(?:on|by|until|till|before)\s+$", re.IGNORECASE)
+_NAMING_RE: Final = re.compile(r"\s*(?:(?:is|are|means|was)\b|是)", re.IGNORECASE)
 _APPOINTMENT_RE: Final = re.compile(
     r"\b(?:will|going to|gonna|have to|has to|need to|due|deadline|appointment|booked|scheduled"
     r"|meeting|flight|interview"
@@ -114,16 +128,29 @@ def classify(text: str, said_at: datetime | None = None, tz: ZoneInfo = _UTC_ZON
     head = text[:_CHARS_MAX].strip()
     moment = said_at or _REFERENCE
     spans = find_times(head, moment, tz if said_at else _UTC_ZONE)
-    cues = _cues(head, spans, moment, said_at is not None)
+    window = held_window(head, spans, moment)
+    cues = _cues(head, spans, moment, said_at is not None, window)
     kind, standing, life = _decide(head, cues, spans, moment)
-    if life is not None:
+    if life is not None and window.end is not None and window.end > moment:
+        kind = StatementKind.CONTEXT if kind is StatementKind.EVENT else kind  # a state that ends, no appointment
+        life = window.end - moment if said_at is not None else window.end - moment + _UNDATED_SLACK
+    elif life is not None:
         life = _lifetime(life, cues, spans, moment, tz if said_at else _UTC_ZONE, exact=said_at is not None)
     family = "preference" if kind in _PREFERENCE_FAMILY else ""
-    return Classification(kind, topic_of(text, family=family), standing, life, tuple(cue.value for cue in cues))
+    if said_at is None or {Cue.QUESTION, Cue.HYPOTHETICAL} & set(cues):
+        window = Window()
+    names = tuple(cue.value for cue in cues)
+    return Classification(kind, topic_of(text, family=family), standing, life, names, window)
 
 
-def _cues(text: str, spans: Sequence[TimeSpan], moment: datetime, exact: bool) -> tuple[Cue, ...]:
+def _cues(text: str, spans: Sequence[TimeSpan], moment: datetime, exact: bool, window: Window) -> tuple[Cue, ...]:
     fired = {cue for cue, pattern in PATTERNS.items() if pattern.search(text)}
+    if window.end is not None:
+        fired.discard(Cue.CHANGE)  # what ends by itself is no lasting change
+        if window.end > moment:
+            fired.add(Cue.UPCOMING)
+    elif window.start is not None:
+        fired.add(Cue.CHANGE)
     near = [span for span in spans if span.day_said and FINENESS[span.granularity] <= FINENESS[Granularity.RANGE]]
     if _is_stamped(text, near, moment, exact):
         fired.add(Cue.PAST)
@@ -161,6 +188,8 @@ def _is_stamped(text: str, spans: Sequence[TimeSpan], moment: datetime, exact: b
 def _is_appointment(text: str, span: TimeSpan) -> bool:
     """Whether a weekday without "this" or "next" names one day: "Thursday is bridge night" does not."""
     lead = text[max(0, span.text_span[0] - 10) : span.text_span[0]]
+    if span.granularity in (Granularity.MINUTE, Granularity.HOUR) and not _NAMING_RE.match(text, span.text_span[1]):
+        return True  # "Friday at seven, hotpot with Li": a day and an hour
     return _WEEKDAY_LEAD_RE.search(lead) is not None or _APPOINTMENT_RE.search(text) is not None
 
 
@@ -238,7 +267,8 @@ def _one_off(
     if Cue.TASK in cues and _leads(Cue.TASK, text):
         return StatementKind.TASK, False, _TASK_LIFE
     soon = all(span.end - moment <= _WISH_REACH for span in spans)
-    if Cue.PREFERENCE in cues or (Cue.WISH in cues and soon):
+    ruled = Cue.CONSTRAINT in cues and Cue.UPCOMING in cues
+    if Cue.PREFERENCE in cues or ((Cue.WISH in cues or ruled) and soon):
         short = Cue.EXCEPTION in cues
         return StatementKind.TEMPORARY_PREFERENCE, False, _EXCEPTION_LIFE if short else _TEMPORARY_LIFE
     if Cue.UPCOMING not in cues and Cue.EXCEPTION not in cues:

@@ -59,13 +59,14 @@ _HAN_RE: Final = re.compile("[\u4e00-\u9fff]")
 _MORNING_HOURS: Final = range(7, 12)
 
 
-def find_times(text: str, said_at: datetime, tz: ZoneInfo) -> list[TimeSpan]:
+def find_times(text: str, said_at: datetime, tz: ZoneInfo, *, past: bool | None = None) -> list[TimeSpan]:
     """Every time expression of `text`, resolved, in order of appearance.
 
     Args:
         text: English, Chinese or mixed; the first 4,000 characters are read.
         said_at: when the statement was made; aware.
         tz: the speaker's zone, in which days begin and clocks are read.
+        past: whether what the words leave open ("on 3 May", "on Friday") lies behind; by the verbs when None.
 
     Returns:
         At most 64 spans, with UTC instants (arithmetic on aware local times would ignore clock changes).
@@ -84,7 +85,8 @@ def find_times(text: str, said_at: datetime, tz: ZoneInfo) -> list[TimeSpan]:
     for start, end in _sentences(folded):
         sentence = folded[start:end]
         context = Context(moment, said_at.astimezone(tz).date(), tz, False, looks_recurring(sentence))
-        clauses = [(high, replace(context, past=past)) for high, past in clause_tenses(folded, start, end)]
+        tenses = clause_tenses(folded, start, end)
+        clauses = [(high, replace(context, past=told if past is None else past)) for high, told in tenses]
         atoms = _atoms(folded, start, clauses, rules)
         spans.extend(_resolve_sentence(folded, atoms, sentence, context))
         if len(spans) >= _SPANS_MAX:
