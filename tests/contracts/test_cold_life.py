@@ -81,8 +81,7 @@ class Life:
             by = await changes.author(ws, KEY)
             ws.advance(by, "archive")
             for head in await change.heads([h.id for h in heads]):
-                old = head.current
-                ws.revise(head, by, "idle", tier=Tier.ARCHIVE, dot=old.dot, context=old.context)
+                changes.settling(ws).archive(head, by, "idle", {})
             await changes.apply(ws, by)
 
     async def freeze(self, *texts: str, **given: object) -> list[MemoryHead]:
