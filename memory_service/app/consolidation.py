@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from memory_service.app.commands import ChangeMeta
 from memory_service.app.merging import Merging
+from memory_service.app.own_change import ACTOR
 from memory_service.app.service import Changes
 from memory_service.app.workspace import Workspace
 from memory_service.domain.ids import MemoryId, OwnerKey
@@ -29,14 +30,14 @@ from memory_service.domain.merging import (
     best_wording,
     faithful,
     mergeable,
-    same_wording,
+    same_claim,
     wording_key,
 )
 from memory_service.domain.records import SearchRow
+from memory_service.domain.relations.acting import MERGE_COSINE_MIN
+from memory_service.ports.embedder import EmbeddingModel
 from memory_service.ports.summarizer import Summarizer
 
-ACTOR = "~service"
-"""The actor of changes that the service makes by itself."""
 _OPERATION = "consolidate"
 _LOOKUP_MAX = 500
 _COMPARED_MAX = 2_000
@@ -73,7 +74,7 @@ class Consolidator:
     """Merges groups, one commit each; what the two steps share."""
 
     changes: Changes
-    same: SameClaim = same_wording
+    same: SameClaim = same_claim
     summarizer: Summarizer = field(default_factory=FirstWording)
     settings: ConsolidationSettings = field(default_factory=ConsolidationSettings)
 
@@ -82,12 +83,13 @@ class Consolidator:
         model = self.changes.drafting.embedder.model
         now = self.changes.clock.now()
         rows = await self.changes.store.search_rows(owner, model.id)
-        parts = await asyncio.to_thread(_parts, rows.rows, model.id, model.same_cosine, now, across)
+        near = _near_cosine(model)
+        parts = await asyncio.to_thread(_parts, rows.rows, model.id, near, now, across)
         members = [piece.head.id for part in parts for piece in part]
         if not members:
             return 0
         merges, apart = await self._past(owner, members)
-        groups = await asyncio.to_thread(self._groups, parts, model.same_cosine, minimum, merges, apart)
+        groups = await asyncio.to_thread(self._groups, parts, model, minimum, merges, apart)
         absorbed = 0
         for group in groups[: self.settings.merges_max]:
             absorbed += await self._merge(owner, group)
@@ -96,21 +98,22 @@ class Consolidator:
     def _groups(
         self,
         parts: Sequence[Sequence[Piece]],
-        same_cosine: float,
+        model: EmbeddingModel,
         minimum: int,
         merges: frozenset[MemoryId],
         apart: dict[MemoryId, set[MemoryId]],
     ) -> list[list[MemoryHead]]:
         nothing: set[MemoryId] = set()
+        near = _near_cosine(model)
 
-        def same(a: MemoryHead, b: MemoryHead, cosine: float) -> bool:
+        def same(a: MemoryHead, b: MemoryHead, cosine: float | None) -> bool:
             separated = apart.get(a.id, nothing) & apart.get(b.id, nothing)
-            return not separated and self.same(a, b, cosine)
+            return not separated and self.same(a, b, cosine if model.judges_claims else None)
 
         return [
             group
             for part in parts
-            for group in alike(part, same=same, same_cosine=same_cosine, minimum=minimum, merges=merges)
+            for group in alike(part, same=same, near_cosine=near, minimum=minimum, merges=merges)
         ]
 
     async def _past(
@@ -205,20 +208,25 @@ class Deduplication:
         return await self.consolidator.run(owner, across=True, minimum=2)
 
 
+def _near_cosine(model: EmbeddingModel) -> float:
+    """How near two memories must be to be compared: what the judge takes, where it knows the model's scale."""
+    return min(model.same_cosine, MERGE_COSINE_MIN) if model.judges_claims else model.same_cosine
+
+
 def _parts(
-    rows: Sequence[SearchRow], model_id: str, same_cosine: float, now: datetime, across: bool
+    rows: Sequence[SearchRow], model_id: str, near_cosine: float, now: datetime, across: bool
 ) -> list[list[Piece]]:
     """Memories that might say the same, two or more each: those of a slot, or those that are near one another."""
     pieces = [Piece(row.head, _vector(row, model_id)) for row in rows if mergeable(row.head, now)]
     if across:
-        return _near(pieces[-_DEDUPLICATED_MAX:], same_cosine)
+        return _near(pieces[-_DEDUPLICATED_MAX:], near_cosine)
     slots: defaultdict[str, list[Piece]] = defaultdict(list)
     for piece in pieces:
         slots[piece.head.current.slot].append(piece)
     return [part[-_COMPARED_MAX:] for slot, part in slots.items() if slot and len(part) > 1]
 
 
-def _near(pieces: Sequence[Piece], same_cosine: float) -> list[list[Piece]]:
+def _near(pieces: Sequence[Piece], near_cosine: float) -> list[list[Piece]]:
     """Connected parts of the graph that joins equal wordings and near vectors; one memory alone is left out."""
     parent = list(range(len(pieces)))
 
@@ -235,7 +243,7 @@ def _near(pieces: Sequence[Piece], same_cosine: float) -> list[list[Piece]]:
     if with_vector:
         matrix = np.stack([vector for piece in pieces if (vector := piece.vector) is not None])
         for start in range(0, len(matrix), _BLOCK):
-            near = np.argwhere(matrix[start : start + _BLOCK] @ matrix[start:].T >= same_cosine)
+            near = np.argwhere(matrix[start : start + _BLOCK] @ matrix[start:].T >= near_cosine)
             for a, b in near[near[:, 0] < near[:, 1]] + start:
                 parent[root(with_vector[int(a)])] = root(with_vector[int(b)])
     parts: defaultdict[int, list[Piece]] = defaultdict(list)

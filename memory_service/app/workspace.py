@@ -28,6 +28,7 @@ from memory_service.domain.memory import (
     Tier,
     Usage,
 )
+from memory_service.domain.merging import MERGED
 from memory_service.domain.records import (
     ChangeRecord,
     Changeset,
@@ -222,9 +223,13 @@ class Workspace:
             self.adopt(await self.change.select(where, limit=PAST_VALUES_MAX))
 
     def past_of(self, slot: str) -> list[MemoryHead]:
-        """Superseded heads of a slot, as far as they were loaded or replaced in this change."""
+        """Superseded heads of a slot, as far as they were loaded or replaced in this change.
+
+        What was merged is none: no other value took its place.
+        """
         heads = [self.heads[i] for i in self._by_slot.get(slot, ()) if i in self.heads]
-        return [h for h in heads if h.current.slot == slot and h.current.status is Status.SUPERSEDED]
+        past = [h for h in heads if h.current.slot == slot and h.current.status is Status.SUPERSEDED]
+        return [h for h in past if h.current.reason != MERGED]
 
     def in_slot(self, slot: str) -> list[MemoryHead]:
         """Current heads of a loaded slot."""
@@ -346,8 +351,12 @@ class Workspace:
         for memory_id in self._thawed:
             texts = {v.content_version: v.text for v in await self.change.versions(memory_id) if not v.redacted}
             for content_version, text in texts.items():
-                if not self.staged_fragments(memory_id, content_version):
-                    self._fragments.extend(waiting_fragments(memory_id, content_version, text))
+                own = waiting_fragments(memory_id, content_version, text)
+                more = self.staged_fragments(memory_id, content_version)  # other words it is now searched by
+                key = (memory_id, content_version)
+                others = [f for f in self._fragments if (f.memory_id, f.content_version) != key]
+                after = [replace(f, ordinal=len(own) + place) for place, f in enumerate(more)]
+                self._fragments = [*others, *own, *after]
 
     def forget(self, head: MemoryHead) -> None:
         """Stage the end of a memory."""

@@ -20,11 +20,17 @@ from memory_service.domain import limits
 from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import Kind, MemoryHead, MemoryVersion, Status, Tier, Usage, Visibility
+from memory_service.domain.relations import StatementRelation, judge, read
+from memory_service.domain.relations.acting import sure
+from memory_service.domain.retrieval.rows import is_turn
 from memory_service.domain.slots import claim_of_assertion, slot_of_assertion
 from memory_service.domain.text import normalise, polarity, same_text_key
 
-SameClaim = Callable[[MemoryHead, MemoryHead, float], bool]
-"""Whether two memories say the same; given their cosine (-1..1, 0 when one has no vector)."""
+SameClaim = Callable[[MemoryHead, MemoryHead, float | None], bool]
+"""Whether two memories say the same; given their cosine (-1..1, 0 when one has no vector).
+
+None: the model's cosines are not on the scale that statements are judged by.
+"""
 
 MERGED: Final = "merged"
 """The reason with which a memory is superseded by the one it was merged into."""
@@ -61,7 +67,20 @@ def mergeable(head: MemoryHead, now: datetime) -> bool:
     )
 
 
-def same_wording(a: MemoryHead, b: MemoryHead, cosine: float) -> bool:  # noqa: ARG001 (a `SameClaim`)
+def same_claim(a: MemoryHead, b: MemoryHead, cosine: float | None) -> bool:
+    """The rule: the same wording, or two plain statements of which one surely is a paraphrase of the other."""
+    if same_wording(a, b, cosine):
+        return True
+    if a.current.assertion is not None or b.current.assertion is not None:
+        return False
+    if is_turn(a.current) or is_turn(b.current):
+        return False  # a record of what was said, not a claim
+    first, second = read(a.current.text), read(b.current.text)
+    judgement = judge(first, second, cosine=cosine)
+    return judgement.relation is StatementRelation.PARAPHRASE and sure(judgement, first, second, cosine)
+
+
+def same_wording(a: MemoryHead, b: MemoryHead, cosine: float | None) -> bool:  # noqa: ARG001 (a `SameClaim`)
     """The rule without a judge of meaning: equal values, or wordings that differ in filler words alone.
 
     A wording with the same words in another order is not taken for the same ("from Rome to Paris").
@@ -94,7 +113,7 @@ def _readers_agree(a: MemoryVersion, b: MemoryVersion) -> bool:
 
 
 def alike(
-    pieces: Sequence[Piece], *, same: SameClaim, same_cosine: float, minimum: int, merges: frozenset[MemoryId]
+    pieces: Sequence[Piece], *, same: SameClaim, near_cosine: float, minimum: int, merges: frozenset[MemoryId]
 ) -> list[list[MemoryHead]]:
     """Groups of memories each of which says the same as every other of its group, oldest first.
 
@@ -110,7 +129,7 @@ def alike(
         for place in list(free):
             if len(group) == SOURCES_MAX:
                 break
-            if all(_one(pieces, keys, cosines, member, place, same, same_cosine) for member in group):
+            if all(_one(pieces, keys, cosines, member, place, same, near_cosine) for member in group):
                 group.append(place)
                 free.remove(place)
         heads = [pieces[place].head for place in group]
@@ -128,11 +147,11 @@ def _one(
     first: int,
     second: int,
     same: SameClaim,
-    same_cosine: float,
+    near_cosine: float,
 ) -> bool:
     a, b = pieces[first].head, pieces[second].head
     cosine = float(cosines[first, second])
-    near = keys[first] == keys[second] or cosine >= same_cosine
+    near = keys[first] == keys[second] or cosine >= near_cosine
     return near and compatible(a, b) and same(a, b, cosine)
 
 

@@ -409,7 +409,8 @@ class InMemoryMemoryStore:
 
     async def freezable(self, owner: OwnerKey, idle_since: datetime, *, limit: int) -> Sequence[SearchRow]:
         """Archived memories that were neither changed nor used since, oldest first, with all their fragments."""
-        idle = (m for m in self._data(owner).in_order() if not m.cold and m.idle_since(idle_since))
+        archived = (m for m in self._data(owner).in_order() if not m.cold and m.idle_since(idle_since))
+        idle = (m for m in archived if not m.reworded)
         return [SearchRow(m.head(), tuple(m.all_fragments())) for m in islice(idle, limit)]
 
     async def freeze(self, owner: OwnerKey, file: str, versions: Mapping[MemoryId, int]) -> Sequence[MemoryId]:

@@ -135,6 +135,13 @@ class StoredMemory:
         used = self.usage.last_access_at or newest.recorded_at
         return newest.tier is Tier.ARCHIVE and newest.recorded_at < moment and used < moment
 
+    @property
+    def reworded(self) -> bool:
+        """Whether it is searched by other words than its own."""
+        texts = {v.content_version: v.text for v in self.versions}
+        whole = (p for v, p in self.pieces.items() if 0 in p and p[0].text == texts.get(v))
+        return any(len(pieces) > 1 for pieces in whole)
+
     def _fragment(self, content_version: int, ordinal: int, piece: _Piece, model_id: str) -> Fragment:
         vector = piece.vectors.get(model_id)
         return Fragment(

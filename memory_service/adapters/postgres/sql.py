@@ -127,19 +127,28 @@ LIST_HEADS = statement(
     ORDER BY c.created_at, c.memory_id LIMIT $4)
     {_OLDEST_FIRST} LIMIT $4""",
 )
+_BELIEVED = """CROSS JOIN LATERAL (
+        SELECT x.* FROM memory_versions x
+        WHERE x.owner = $1 AND x.memory_id = k.memory_id AND x.recorded_at <= $25
+        ORDER BY x.version DESC LIMIT 1) v"""
 LIST_BELIEVED = statement(
     "list_believed",
-    f"""SELECT {_VERSION}, {_USAGE}, m.created_at
-    FROM memories m CROSS JOIN LATERAL (
-        SELECT x.* FROM memory_versions x
-        WHERE x.owner = $1 AND x.memory_id = m.memory_id AND x.recorded_at <= $25
-        ORDER BY x.version DESC LIMIT 1) v
+    f"""(SELECT {_VERSION}, {_USAGE}, m.created_at, false AS cold
+    FROM memories m {_BELIEVED.replace("k.", "m.")}
     WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid) AND NOT v.redacted
       AND {_matching("v")}
+    ORDER BY m.created_at, m.memory_id LIMIT $4)
+    UNION ALL
+    (SELECT {_COLD_HEAD}
+    FROM cold_memories c {_BELIEVED.replace("k.", "c.")}
+    WHERE c.owner = $1 AND NOT c.gone AND (c.created_at, c.memory_id) > ($2, $3) AND NOT v.redacted
+      AND {_matching("v")}
+    ORDER BY c.created_at, c.memory_id LIMIT $4)
     {_OLDEST_FIRST} LIMIT $4""",
 )
 """Of each memory that is still there, the version believed at `$25`."""
 
+# What time overtakes, what is observed and what is contested lies in the hot tables: only the archive goes cold.
 IDLE_HEADS = statement(
     "idle_heads",
     f"""SELECT {_HEAD} FROM memories m
@@ -223,11 +232,13 @@ LINKED = statement(
 )
 SUCCESSORS = statement(
     "successors",
-    """SELECT DISTINCT ON (l.to_id) l.to_id, l.from_id
-    FROM links l JOIN memories m ON m.owner = $1 AND m.memory_id = l.from_id
-    WHERE l.owner = $1 AND l.to_id = ANY($2::uuid[]) AND l.relation = 'supersedes' AND m.status <> 'retracted'
-      AND ($3::timestamptz IS NULL OR m.created_at <= $3)
-    ORDER BY l.to_id, m.created_at DESC, m.memory_id DESC""",
+    f"""SELECT DISTINCT ON (l.to_id) l.to_id, l.from_id
+    FROM links l CROSS JOIN LATERAL (
+        SELECT m.status, m.created_at FROM memories m WHERE m.owner = $1 AND m.memory_id = l.from_id
+        UNION ALL SELECT v.status, c.created_at {_COLD} AND c.memory_id = l.from_id) s
+    WHERE l.owner = $1 AND l.to_id = ANY($2::uuid[]) AND l.relation = 'supersedes' AND s.status <> 'retracted'
+      AND ($3::timestamptz IS NULL OR s.created_at <= $3)
+    ORDER BY l.to_id, s.created_at DESC, l.from_id DESC""",
 )
 _ENTRY = """j.revision, j.ordinal, j.event, j.memory_id, j.version, j.at, j.actor, j.device, j.reason,
            j.before, j.after, j.details"""
@@ -393,8 +404,15 @@ FREEZABLE = statement(
     f"""SELECT {_HEAD} FROM memories m
     WHERE m.owner = $1 AND m.tier = 'archive' AND m.recorded_at < $2
       AND coalesce(m.last_access_at, m.recorded_at) < $2
+      AND NOT EXISTS (
+        SELECT FROM fragments f
+        JOIN fragments w ON w.owner = $1 AND w.memory_id = f.memory_id AND w.content_version = f.content_version
+                        AND w.ordinal = 0
+        JOIN memory_versions v ON v.owner = $1 AND v.memory_id = f.memory_id AND v.version = f.content_version
+        WHERE f.owner = $1 AND f.memory_id = m.memory_id AND f.ordinal > 0 AND w.text = v.text)
     {_OLDEST_FIRST} LIMIT $3""",
 )
+"""What is searched by other words than its own stays: a file could neither give them back nor lose one at once."""
 FRAGMENTS_OF_MEMORIES = statement(
     "fragments_of_memories",
     f"""SELECT {_FRAGMENT} FROM fragments f WHERE f.owner = $1 AND f.memory_id = ANY($2::uuid[])
