@@ -16,6 +16,7 @@ from datetime import datetime
 
 from memory_service.app.commands import Affected, ChangeResult, Effect
 from memory_service.app.drafts import TEMPORARY_KINDS, Draft
+from memory_service.app.fragmenting import WORDINGS_MAX
 from memory_service.app.kinship import CONTRADICTED, NO_KIN, Kin
 from memory_service.app.settling import Settling, ruling_details
 from memory_service.app.workspace import Authorship, Workspace, affected, provenance
@@ -47,8 +48,6 @@ EXPLICIT = frozenset({Source.EXPLICIT, Source.EXPLICIT_CORRECTION})
 _CONCURRENT = "concurrent: neither writer had seen the other"
 _OWN = "own"
 _FORGOTTEN = "what it says was forgotten, and its writer had not seen that"
-WORDINGS_MAX = 8
-"""Wordings that a memory is searched by."""
 
 
 @dataclass(frozen=True, slots=True)

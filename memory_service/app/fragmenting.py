@@ -16,6 +16,8 @@ FRAGMENT_WIDTH_MAX: Final = 600
 WHOLE_WIDTH_MAX: Final = 750
 """Longest text that stays in one piece: better whole than with a scrap left over."""
 FRAGMENTS_MAX: Final = 48
+WORDINGS_MAX: Final = 8
+"""Wordings that a memory is searched by."""
 
 _UNSPACED_WIDTH: Final = 3
 """A Chinese character says about as much as three letters."""

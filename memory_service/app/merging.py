@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from memory_service.app.commands import Affected, Effect
-from memory_service.app.fragmenting import waiting_fragments
+from memory_service.app.fragmenting import WHOLE_WIDTH_MAX, WORDINGS_MAX, waiting_fragments, width
 from memory_service.app.rollback import RESTORED
 from memory_service.app.settling import Settling
 from memory_service.app.workspace import Authorship, Workspace, affected
@@ -74,9 +74,13 @@ class Merging:
             who = audience(best.current.visibility, best.current.provenance.agent)
             fixed |= {"text": text, "claim": claim_of_text(text, who), "language": language_of(text)}
             pieces = waiting_fragments(memory_id, 1, text)
+            others = heads
         else:
             stored = await ws.change.fragments(best.id, best.current.content_version)
             pieces = [replace(piece, memory_id=memory_id, content_version=1) for piece in stored]
+            others = [head for head in heads if head.id != best.id]
+        if width(text or best.current.text) <= WHOLE_WIDTH_MAX:
+            pieces = _with_wordings(pieces, await self._said_in(others))
         made = ws.create_version(merged_version(heads, **fixed), pieces, by)
         ws.use(made, merged_usage(heads))
         self.settling.note(JournalEvent.CREATED, None, made, by, MERGED, {"merged": len(heads)})
@@ -88,6 +92,25 @@ class Merging:
             ws.link(head.id, Relation.MERGED_INTO, memory_id)
             self.settling.note(JournalEvent.SUPERSEDED, head, after, by, MERGED, {"by": str(memory_id)})
         return ws.heads[memory_id]
+
+    async def _said_in(self, heads: Sequence[MemoryHead]) -> list[Fragment]:
+        """All that some memories are searched by, unless they are long: first their own words, then others."""
+        found: list[Fragment] = []
+        for head in heads:
+            if width(head.current.text) <= WHOLE_WIDTH_MAX:
+                found += await self.workspace.change.fragments(head.id, head.current.content_version)
+        return sorted(found, key=lambda piece: piece.ordinal)
+
+    async def _give_words_back(self, merge: Merge, restored: Sequence[MemoryHead]) -> None:
+        """Stage that what a merge was called since is a wording of the source whose words it took."""
+        heir = next((h for h in restored if h.current.claim == merge.first.claim), next(iter(restored), None))
+        if heir is None or width(heir.current.text) > WHOLE_WIDTH_MAX:
+            return
+        ws = self.workspace
+        known = {piece.text for piece in await self._said_in(merge.absorbed)} | {merge.first.text}
+        own = await ws.change.fragments(heir.id, heir.current.content_version)
+        fresh = [piece for piece in await self._said_in([merge.head]) if piece.text not in known]
+        ws.reword(_with_wordings(own, fresh)[len(own) :])
 
     async def find(self, ids: Iterable[MemoryId]) -> list[Merge]:
         """Those of these memories that are merges of others which do not speak for themselves."""
@@ -157,9 +180,28 @@ class Merging:
             after = ws.revise(source, by, reason, dot=old.dot, context=old.context, **fields)
             self.settling.note(JournalEvent.ROLLED_BACK, source, after, by, reason, {"to_version": old.version})
             touched.append(affected(after, Effect.UPDATED, reason))
+        await self._give_words_back(merge, [item.head for item in touched if item.head is not None])
         return touched
 
     async def take_apart(self, merge: Merge, by: Authorship, reason: str) -> list[Affected]:
         """Stage the undoing of a merge: what it absorbed is back, and the merge was never stated."""
         touched = await self.restore(merge, by, reason)
         return [self.settling.retract(self.workspace.heads[merge.head.id], by, reason), *touched]
+
+
+def _with_wordings(own: Sequence[Fragment], more: Sequence[Fragment]) -> list[Fragment]:
+    """What a memory is searched by, and other words that say the same as far as there is room (see `kinship`)."""
+    found = list(own)
+    if not own:
+        return found
+    texts = {piece.text for piece in own}
+    places: dict[str, int] = {}
+    free = max(piece.ordinal for piece in own) + 1
+    for piece in more:
+        if piece.text in texts or (piece.text not in places and free + len(places) >= WORDINGS_MAX):
+            continue
+        place = places.setdefault(piece.text, free + len(places))
+        found.append(
+            replace(piece, memory_id=own[0].memory_id, content_version=own[0].content_version, ordinal=place)
+        )
+    return found
