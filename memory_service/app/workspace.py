@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect
+from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect, pack_result
 from memory_service.app.drafts import Draft
 from memory_service.app.fragmenting import waiting_fragments
 from memory_service.domain import lifecycle
@@ -586,22 +586,6 @@ def provenance(draft: Draft, by: Authorship) -> Provenance:
         process=statement.process,
         reference=statement.reference,
     )
-
-
-def pack_result(result: ChangeResult) -> dict[str, object]:
-    """A change's answer without memory text, as JSON-compatible data."""
-    memory = result.memory
-    return {
-        "memory": [str(memory.id), memory.current.version] if memory else None,
-        "effect": result.effect.value,
-        "affected": [
-            [str(a.memory_id), a.head.current.version if a.head else 0, a.effect.value, a.reason]
-            for a in result.affected
-        ],
-        "revision": int(result.revision),
-        "clock": dict(result.clock),
-        "dot": [result.dot.device, result.dot.counter],
-    }
 
 
 def affected(head: MemoryHead, effect: Effect, reason: str) -> Affected:
