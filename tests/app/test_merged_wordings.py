@@ -93,12 +93,11 @@ async def test_no_pair_is_merged_that_says_two_things() -> None:
 
 async def test_thirty_wordings_become_one_and_two_facts_stay_two() -> None:
     world = World()
-    fillers = ["", "really ", "also ", "just ", "honestly ", "actually ", "very ", "quite "]
-    like = [f"I {filler}like {article}green tea" for filler in fillers for article in ("", "the ")]
-    turned = [
-        f"{'The green' if article else 'Green'} tea is what I {f}like" for f in fillers for article in ("", "a")
-    ]
-    wordings = [*like, *turned][:30]
+    fillers = ["", "really ", "very ", "just ", "just really ", "really really ", "very very "]
+    wordings = [f"I {filler}like {article}green tea" for filler in fillers for article in ("", "the ", "a ")]
+    wordings += ["Green tea is what I like", "The green tea is what I like", "Green tea I like", "The green tea I like"]
+    wordings += ["What I like is green tea", "It is green tea that I like", "I am fond of green tea"]
+    wordings += ["I'm fond of green tea", "I enjoy green tea"]
     assert len(set(wordings)) == 30
     others = ["I like black tea", "My sister likes green tea", "I do not like green tea"]
     await apart(world, *wordings, *others)
