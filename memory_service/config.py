@@ -13,6 +13,7 @@ from typing import Annotated, Self
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from memory_service.domain import limits
 from memory_service.domain.memory import Kind, MergePolicy
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.vocabulary import UnknownPredicates, Vocabulary
@@ -94,6 +95,23 @@ class Settings(BaseSettings):
             description="What becomes of concurrent values where a tenant wants it otherwise, as JSON: "
             '`{"acme": {"location": "highest_confidence"}}`.'
         ),
+    ] = {}
+    session_idle_seconds: Annotated[
+        float,
+        Field(description="Turns and fields of a session nobody used for so long are released.", ge=1, le=86_400),
+    ] = 1_800.0
+    session_block_seconds: Annotated[
+        float, Field(description="The state block of a session nobody used for so long is gone.", ge=1, le=2_592_000)
+    ] = 86_400.0
+    sessions_per_owner_max: Annotated[
+        int, Field(description="Most sessions of one user that have not expired.", ge=1, le=1_000_000)
+    ] = limits.SESSIONS_PER_OWNER_MAX_DEFAULT
+    record_episodes: Annotated[
+        bool, Field(description="Keep the turns of sessions in the episodic log, unless a session says otherwise.")
+    ] = False
+    record_episodes_of: Annotated[
+        dict[str, bool],
+        Field(description='The same for single tenants, as JSON: `{"acme": true}`.'),
     ] = {}
     memories_per_owner_max: Annotated[int, Field(description="Most memories of one user.", ge=1, le=10_000_000)] = (
         200_000
@@ -257,6 +275,12 @@ class Settings(BaseSettings):
         for own in value.values():
             Vocabulary.of().with_policies(own)
         return value
+
+    @model_validator(mode="after")
+    def _blocks_outlive_turns(self) -> Self:
+        if self.session_block_seconds < self.session_idle_seconds:
+            raise ValueError("session_block_seconds must not be less than session_idle_seconds")
+        return self
 
     @model_validator(mode="after")
     def _tls_is_whole(self) -> Self:

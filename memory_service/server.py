@@ -39,13 +39,15 @@ from memory_service.domain.errors import MemoryServiceError, Unavailable
 from memory_service.temporary import temporary
 from memory_service.transport.interceptors.calls import CallInterceptor
 from memory_service.transport.ops import OpsSources, ops_app
-from memory_service.v1 import admin_service_pb2, memory_service_pb2, sync_service_pb2
+from memory_service.v1 import admin_service_pb2, memory_service_pb2, session_service_pb2, sync_service_pb2
 from memory_service.wiring import Application, build_application, make_embedder
 
 __all__ = ["Readiness", "Server", "migrate", "run", "temporary"]
 
 _log = structlog.get_logger("memory_service.server")
-_SERVICES = tuple(f"memory_service.v1.{name}" for name in ("MemoryService", "SyncService", "AdminService"))
+_SERVICES = tuple(
+    f"memory_service.v1.{name}" for name in ("MemoryService", "SyncService", "SessionService", "AdminService")
+)
 _RETRY_SECONDS_FIRST = 0.5
 _RETRY_SECONDS_MAX = 10.0
 _REFUSALS_AT_ONCE = 256
@@ -212,6 +214,7 @@ class Server:
         names = [
             memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"].full_name,
             admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name,
+            session_service_pb2.DESCRIPTOR.services_by_name["SessionService"].full_name,
             sync_service_pb2.DESCRIPTOR.services_by_name["SyncService"].full_name,
             health_pb2.DESCRIPTOR.services_by_name["Health"].full_name,
             reflection.SERVICE_NAME,

@@ -14,19 +14,23 @@ import grpc
 from memory_service.adapters.embedders.factory import build_embedder
 from memory_service.adapters.embedders.openai import OpenAISettings
 from memory_service.adapters.inmemory.backend import InMemoryBackend
+from memory_service.adapters.inmemory.sessions import InMemorySessionStore
 from memory_service.adapters.inmemory.shared_cache import InMemorySharedCache
 from memory_service.adapters.llm import Budget, LlmSettings, OpenAISummarizer
 from memory_service.adapters.parquet import FolderFiles, ParquetColdStore, files_of_uri
 from memory_service.adapters.postgres.backend import PostgresBackend
 from memory_service.adapters.prometheus.telemetry import PrometheusTelemetry
+from memory_service.adapters.redis.sessions import RedisSessionStore
 from memory_service.adapters.redis.settings import RedisSettings
 from memory_service.adapters.redis.shared_cache import RedisSharedCache
+from memory_service.adapters.tokenizers import load_tokenizers
 from memory_service.adapters.wrappers.l1_snapshots import L1Settings, L1Snapshots
 from memory_service.adapters.wrappers.l2_snapshots import L2Snapshots
 from memory_service.adapters.wrappers.query_vectors import CachedQueryEmbedder
 from memory_service.adapters.wrappers.store_snapshots import StoreSnapshots
 from memory_service.adapters.wrappers.timed_embedder import TimedEmbedder
 from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.add_turns import AddTurns
 from memory_service.app.archiving import Cap, Decay
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.cold import ColdSettings, ColdStorage
@@ -44,10 +48,13 @@ from memory_service.app.experiments import Outcomes
 from memory_service.app.feed import ChangeFeed
 from memory_service.app.feedback import RecordFeedback
 from memory_service.app.forget import Forget
-from memory_service.app.jobs import JobRunner
+from memory_service.app.get_context import DEFAULT_TOKENIZER, GetContext
+from memory_service.app.jobs import JobRunner, JobWork
+from memory_service.app.learning import Learning
 from memory_service.app.move_words import MoveWords
 from memory_service.app.policies import Policies, StartValues
 from memory_service.app.policy_changes import PolicyChanges
+from memory_service.app.preferences import Preferences
 from memory_service.app.promotion import Promotion
 from memory_service.app.reading import Reading
 from memory_service.app.recall import Recall
@@ -58,6 +65,9 @@ from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
 from memory_service.app.schedule import Schedule, ScheduleSettings
 from memory_service.app.service import Changes
+from memory_service.app.session_blocks import RuleStateReader, Summaries
+from memory_service.app.session_memos import Memos
+from memory_service.app.sessions import Sessions
 from memory_service.app.sync import Sync
 from memory_service.app.tokens import Tokens
 from memory_service.app.unmerge import Unmerge
@@ -74,17 +84,27 @@ from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.cold_store import ColdStore
 from memory_service.ports.embedder import Embedder
 from memory_service.ports.job_queue import WorkSettings
+from memory_service.ports.sessions import SessionLimits
 from memory_service.transport.admin_servicer import AdminServicer, ServerFacts
 from memory_service.transport.changes import ChangeCalls
 from memory_service.transport.identity import Authenticator
 from memory_service.transport.job_calls import JobCalls
 from memory_service.transport.memory_servicer import MemoryServicer, UseCases
 from memory_service.transport.policy_calls import PolicyCases
+from memory_service.transport.session_servicer import SessionCases, SessionServicer
 from memory_service.transport.sync_servicer import SyncCases, SyncServicer
-from memory_service.v1 import admin_service_pb2_grpc, memory_service_pb2_grpc, sync_service_pb2_grpc
+from memory_service.v1 import (
+    admin_service_pb2_grpc,
+    memory_service_pb2_grpc,
+    session_service_pb2_grpc,
+    sync_service_pb2_grpc,
+)
 
 _BACKFILL_SECONDS = 5.0
 _DROPS_SECONDS = 1.0
+_SESSION_SECONDS_MAX = 1.0
+_EPISODES_SECONDS = 15.0
+_PARTITIONS_SECONDS = 6 * 3600.0
 _REPORT_SECONDS = 5.0
 _LAST_NEWS_SECONDS_MAX = 1.0
 """At shutdown, time to tell other processes of the last commits. They find out by themselves as well."""
@@ -99,6 +119,10 @@ class Application:
     servicer: MemoryServicer
     admin: AdminServicer
     syncing: SyncServicer
+    conversing: SessionServicer
+    sessions: Sessions
+    session_store: RedisSessionStore | InMemorySessionStore
+    learning: Learning
     feed: ChangeFeed
     backend: PostgresBackend | InMemoryBackend
     cache: RedisSharedCache | InMemorySharedCache
@@ -117,9 +141,13 @@ class Application:
         memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(self.servicer, server)
         admin_service_pb2_grpc.add_AdminServiceServicer_to_server(self.admin, server)
         sync_service_pb2_grpc.add_SyncServiceServicer_to_server(self.syncing, server)
+        session_service_pb2_grpc.add_SessionServiceServicer_to_server(self.conversing, server)
 
     async def start_jobs(self) -> None:
         """Begin background work."""
+        # The months to come are made now as well as from time to time: no server may be up at the turn of one.
+        with contextlib.suppress(MemoryServiceError):
+            await self.learning.prepare()
         for job in self.jobs:
             job.start()
 
@@ -135,6 +163,7 @@ class Application:
         """End background work, write down what waits, and let connections go."""
         for job in self.jobs:
             await job.stop()
+        await self.sessions.close()
         await self.accesses.flush()
         with contextlib.suppress(MemoryServiceError):
             await self.outcomes.flush()
@@ -145,6 +174,7 @@ class Application:
         if self.summarizer is not None:
             await self.summarizer.close()
         await self.cache.close()
+        await self.session_store.close()
 
 
 def make_embedder(settings: Settings) -> Embedder:
@@ -226,8 +256,9 @@ async def build_application(
         policies=policies,
         archive=DeepSearch(store, cold, DeepSettings(bytes_max=settings.cold_read_bytes_max)),
     )
+    write = Write(changes)
     calls = ChangeCalls(
-        write_case=Write(changes),
+        write_case=write,
         correct_case=Correct(changes),
         forget_case=Forget(changes, drops),
         rollback_case=Rollback(changes),
@@ -256,6 +287,38 @@ async def build_application(
         outcomes=outcomes,
         reviews=Reviews(store, tokens, policies),
     )
+    session_store = _session_store(settings, redis_url, clock)
+    sessions = Sessions(
+        store=session_store,
+        snapshots=l1,
+        memos=Memos(),
+        tokens=tokens,
+        clock=clock,
+        ids=ids,
+        telemetry=telemetry,
+        records=settings.record_episodes,
+        recorded_tenants=settings.record_episodes_of,
+    )
+    tokenizers = await asyncio.to_thread(load_tokenizers)
+    reader = RuleStateReader()
+    session_cases = SessionCases(
+        sessions=sessions,
+        add_turns=AddTurns(
+            store=session_store,
+            memos=sessions.memos,
+            reader=reader,
+            summaries=Summaries(session_store, reader, write, telemetry),
+            episodes=backend.episodes,
+            tokenizer=tokenizers[DEFAULT_TOKENIZER],
+            clock=clock,
+            telemetry=telemetry,
+        ),
+        context=GetContext(session_store, recall, policies, tokenizers, clock, telemetry),
+        preferences=Preferences(l1, policies, clock),
+        tokens=tokens,
+        policies=policies,
+    )
+    learning = Learning(backend.episodes, backend.jobs, clock, telemetry)
     authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
     upkeep = Upkeep(
         (
@@ -284,6 +347,10 @@ async def build_application(
         authenticator=authenticator,
         servicer=MemoryServicer(cases),
         syncing=SyncServicer(syncing),
+        conversing=SessionServicer(session_cases),
+        sessions=sessions,
+        session_store=session_store,
+        learning=learning,
         feed=feed,
         admin=AdminServicer(
             backend.keys,
@@ -309,8 +376,9 @@ async def build_application(
             Periodic("policy_refresh", settings.policy_refresh_seconds, policies.keep_fresh),
             Periodic("experiment_counts", settings.access_flush_seconds, outcomes.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
+            Periodic("partitions", _PARTITIONS_SECONDS, learning.prepare),
             Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
-            *(_work(settings, backend, schedule, clock, ids, telemetry) if settings.worker else ()),
+            *(_work(settings, backend, schedule, learning, clock, ids, telemetry) if settings.worker else ()),
         ),
     )
 
@@ -357,17 +425,35 @@ def _work(
     settings: Settings,
     backend: PostgresBackend | InMemoryBackend,
     schedule: Schedule,
+    learning: Learning,
     clock: Clock,
     ids: Ids,
     telemetry: PrometheusTelemetry,
 ) -> tuple[Periodic | Worker, ...]:
     """What makes a process a worker: it takes jobs, keeps the schedule going and tells of itself."""
-    runner = JobRunner(backend.jobs, schedule.work(), clock, telemetry, ids.new())
+    work: dict[str, JobWork] = {**schedule.work(), learning.job: learning}
+    runner = JobRunner(backend.jobs, work, clock, telemetry, ids.new())
     how = WorkSettings(settings.worker_jobs_max, settings.worker_takeover_seconds)
     return (
+        Periodic("learning", _EPISODES_SECONDS, learning.tick),
         Periodic("upkeep_schedule", settings.upkeep_tick_seconds, schedule.tick),
         Periodic("worker_report", _REPORT_SECONDS, runner.report),
         Worker(backend.jobs, runner, how),
+    )
+
+
+def _session_store(settings: Settings, redis_url: str, clock: Clock) -> RedisSessionStore | InMemorySessionStore:
+    bounds = SessionLimits(
+        idle_seconds=settings.session_idle_seconds,
+        block_seconds=settings.session_block_seconds,
+        sessions_max=settings.sessions_per_owner_max,
+    )
+    if not redis_url:
+        return InMemorySessionStore(clock, bounds)
+    # Longer than the cache's: without the cache one goes on, without the session one fails.
+    wait = _SESSION_SECONDS_MAX
+    return RedisSessionStore(
+        RedisSettings(redis_url, timeout_seconds=wait, transfer_timeout_seconds=wait), clock, bounds
     )
 
 

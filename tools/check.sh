@@ -17,7 +17,7 @@ skip() { printf 'check: %s: skipped, %s\n' "$1" "$2"; }
 step "style (ruff)" "$bin/ruff" check --quiet .
 step "format (ruff)" "$bin/ruff" format --quiet --check .
 step "types (mypy)" "$bin/mypy" --no-error-summary
-step "types of the tests (mypy)" "$bin/mypy" --no-error-summary tests tools
+step "types of the tests (mypy)" "$bin/mypy" --no-error-summary tests tools examples
 step "import rule (import-linter)" "$bin/lint-imports" --no-logo
 step "protos (buf lint)" "$bin/buf" lint
 step "format of the protos (buf)" "$bin/buf" format --exit-code --diff proto

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from json.encoder import encode_basestring
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -23,7 +24,9 @@ TokenEstimate = Callable[[str], int]
 
 BLOCK_TAG: Final = "recalled_memories"
 
-_TAG_START_RE: Final = re.compile(rf"<(?=\s*/?\s*{BLOCK_TAG})", re.IGNORECASE)
+SESSION_TAG: Final = "session_state"
+
+_TAG_START_RE: Final = re.compile(rf"<(?=\s*/?\s*(?:{BLOCK_TAG}|{SESSION_TAG}))", re.IGNORECASE)
 # Line ends that JSON leaves alone, directional overrides, and tag characters: what a reader does not see.
 _INVISIBLE_RE: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _UNSURE_BELOW: Final = 0.6
@@ -205,7 +208,11 @@ def quoted(text: str) -> str:
 
     `json.loads` gives the text back.
     """
-    plain = json.dumps(text, ensure_ascii=False)
+    return printable(encode_basestring(text))
+
+
+def printable(plain: str) -> str:
+    """JSON text in which nothing is invisible and nothing can be taken for a block's delimiter; the same JSON."""
     if not plain.isascii() or "\x7f" in plain:
         plain = _INVISIBLE_RE.sub(lambda match: json.dumps(match.group())[1:-1], plain)
     return _TAG_START_RE.sub(r"\\u003c", plain) if "<" in plain else plain

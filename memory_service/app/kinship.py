@@ -14,6 +14,7 @@ replace anything nor are replaced.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -25,10 +26,19 @@ from numpy.typing import NDArray
 from memory_service.app.commands import ChangeMeta
 from memory_service.app.disputes import opponents
 from memory_service.app.drafts import TEMPORARY_KINDS, Draft
-from memory_service.app.fragmenting import WHOLE_WIDTH_MAX, width
+from memory_service.app.fragmenting import width
 from memory_service.app.workspace import Workspace
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import STANDING_STATUSES, Cardinality, Kind, MemoryHead, Source, Status, Visibility
+from memory_service.domain.memory import (
+    STANDING_STATUSES,
+    Cardinality,
+    Kind,
+    MemoryHead,
+    Source,
+    Status,
+    Tier,
+    Visibility,
+)
 from memory_service.domain.records import Fragment
 from memory_service.domain.relations import Judgement, StatementRelation, judge, may_concern, read
 from memory_service.domain.relations.acting import sure
@@ -45,6 +55,10 @@ from memory_service.ports.clock import Clock
 from memory_service.ports.embedder import EmbeddingModel
 from memory_service.ports.snapshots import NO_REVISION, Freshness, Requirement, SnapshotSource
 
+CLAIM_WIDTH_MAX: Final = 240
+"""Longest text that is compared as one claim: about forty English words, eighty Chinese characters."""
+_SENTENCES_MAX: Final = 4
+_SENTENCE_END_RE: Final = re.compile(r"[.!?](?=\s|$)|[。！？]")
 _EACH_WAY: Final = 12
 """Memories judged of those nearest by meaning, and of those nearest by words."""
 _SINCE_MAX: Final = 64
@@ -108,7 +122,14 @@ def takes_part(draft: Draft, meta: ChangeMeta) -> bool:
     """Whether a statement is compared by wording; see the module."""
     said = draft.statement
     turn = said.process == "conversation" and bool(said.session)
-    return meta.context is None and not turn and width(draft.text) <= WHOLE_WIDTH_MAX
+    return meta.context is None and not turn and is_claim(draft.text)
+
+
+def is_claim(text: str) -> bool:
+    """Whether a text is short and plain enough to be one claim; notes and lists are records, not claims."""
+    return (
+        width(text) <= CLAIM_WIDTH_MAX and len(_SENTENCE_END_RE.findall(text)) <= _SENTENCES_MAX and "\n" not in text
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,14 +301,16 @@ def settled_in(draft: Draft, kin: Kin) -> Draft:
 async def _with_opponents(workspace: Workspace, draft: Draft, kin: Kin, near: Sequence[MemoryHead]) -> Kin:
     """With those that contradict what the draft confirms: new evidence for one side is evidence against the other.
 
-    It confirms what it repeats or narrows; and of a disputed pair near to it, the side whose own words it has.
+    It confirms what it repeats; and where a guess is disputed, the side whose own words it has.
     """
-    confirmed = [*kin.narrowed, *([kin.same] if kin.same else workspace.with_claim(draft.claim))]
+    confirmed = [kin.same] if kin.same else workspace.with_claim(draft.claim)
     against = {h.id: (h, CONTRADICTED) for h in await opponents(workspace, confirmed)}
     evidence = read(draft.text)
     favoured: set[MemoryId] = set()
     for head in near if draft.source in (Source.EXPLICIT, Source.EXPLICIT_CORRECTION) else ():
         for other in await opponents(workspace, [head]):
+            if other.current.tier is not Tier.CANDIDATE:
+                continue  # what was told is not decided by what sounds like it
             if speaks_for(evidence, read(head.current.text), read(other.current.text)) > 0:
                 against[other.id] = (other, CONTRADICTED)
                 favoured.add(head.id)
@@ -341,7 +364,8 @@ def _judged(head: MemoryHead, draft: Draft, cosine: float | None, closeness: flo
     same_slot = same_slot and draft.mapped
     earlier, later = read(version.text), read(draft.text)
     judgement = judge(earlier, later, cosine=cosine, same_slot=same_slot)
-    if not same_slot and not sure(judgement, earlier, later, cosine):
+    guesses = draft.source is Source.INFERRED and version.tier is Tier.CANDIDATE
+    if not same_slot and not sure(judgement, earlier, later, cosine, guesses=guesses):
         judgement = Judgement(StatementRelation.DIFFERENT, judgement.certainty, f"unsure: {judgement.reason}")
     return Judged(version.content_version, judgement, closeness, _is_disputed(head))
 
@@ -363,7 +387,7 @@ def _worded(head: MemoryHead, draft: Draft) -> bool:
 def _comparable(head: MemoryHead, draft: Draft) -> bool:
     """Whether a memory is a claim made before the same audience."""
     version = head.current
-    if version.status not in STANDING_STATUSES or is_turn(version) or width(version.text) > WHOLE_WIDTH_MAX:
+    if version.status not in STANDING_STATUSES or is_turn(version) or not is_claim(version.text):
         return False
     private = (version.visibility is Visibility.PRIVATE, draft.visibility is Visibility.PRIVATE)
     return private == (False, False) or (all(private) and version.provenance.agent == draft.statement.agent)
@@ -396,6 +420,10 @@ def _sorted(workspace: Workspace, draft: Draft, judged: Mapping[MemoryId, Judged
                 rivals[memory_id] = (head, judgement)
         elif judgement.relation is StatementRelation.REFINEMENT:
             narrowed.append(head)
+    # Who says that something changed means one thing; the surest is taken, the others stay as they are.
+    changed = sorted(pair for pair in ((j.certainty, str(i)) for i, (_, j) in rivals.items() if _updates(j)))
+    for _, other in changed[:-1]:
+        rivals = {i: pair for i, pair in rivals.items() if str(i) != other}
     best = max(same, key=lambda pair: (pair[0], str(pair[1].id)), default=None)
     return Kin(best[1] if best else None, (), rivals, narrowed)
 

@@ -68,6 +68,7 @@ class RecallRequest:
         deadline_seconds: time left to answer in, None for no limit.
         agent: the agent that asks; other agents' private memories stay hidden (C14).
         reinforce: count the memories returned as used (E1). A recall of the past never counts.
+        with_block: make the context block; whoever makes one of its own leaves it out.
         deep: search the archive and cold storage too (P9); only about the present.
         resolve_time: take a past time that the query names, read in `time_zone` against now, as `as_of_valid`.
             With either time given nothing is read from the query.
@@ -87,6 +88,7 @@ class RecallRequest:
     deadline_seconds: float | None = None
     agent: str = ""
     reinforce: bool = True
+    with_block: bool = True
     deep: bool = False
     resolve_time: bool = False
     time_zone: str = ""
@@ -346,8 +348,8 @@ class Recall:
         with watch.stage("answer"):
             heads = [one.head for one in shown]
             block = build_context_block(
-                heads,
-                standings=[one.standing for one in shown],
+                heads if request.with_block else (),
+                standings=[one.standing for one in shown] if request.with_block else (),
                 query=request.query,
                 as_of=request.as_of,
                 token_budget=request.token_budget,

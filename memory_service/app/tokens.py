@@ -78,6 +78,21 @@ class Tokens:
         memory_id = MemoryId(uuid.UUID(bytes=body[8:])) if len(body) == 24 else None
         return Revision(revision), memory_id
 
+    def session_page(self, owner: OwnerKey, after: str) -> str:
+        """A token for the page of sessions after this one."""
+        return self._seal(b"n", owner, after.encode())
+
+    def session_after(self, owner: OwnerKey, token: str, field: str) -> str:
+        """The session that a token of `session_page` names.
+
+        Raises:
+            InvalidInput: PAGE_TOKEN_INVALID unless this deployment issued it for this owner.
+        """
+        body = self._open(b"n", owner, token)
+        if body is None:
+            raise InvalidInput(Reason.PAGE_TOKEN_INVALID, f"{field} was not issued for this request", field=field)
+        return body.decode()
+
     def _seal(self, purpose: bytes, owner: OwnerKey, body: bytes) -> str:
         return base64.urlsafe_b64encode(self._mac(purpose, owner, body) + body).rstrip(b"=").decode()
 

@@ -19,6 +19,7 @@ from memory_service.cli import (
     policies,
     reviews,
     service,
+    sessions,
     simulate,
 )
 
@@ -59,6 +60,7 @@ app.command("experiments")(policies.experiments)
 app.command("calibrate")(policies.calibrate)
 app.command("sync")(offline.sync)
 app.add_typer(offline.app, name="offline")
+app.add_typer(sessions.app, name="session")
 app.command("load")(load.load)
 app.command("eval")(evaluate.evaluate_command)
 app.command("eval-evolution")(evaluate_evolution.eval_evolution)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -86,7 +86,7 @@ def check_disk() -> Check:
 
 
 def check_redis() -> Check:
-    """Whether an external Redis keeps its data; without one the embedded Valkey is used."""
+    """Whether an external Redis keeps nothing on disk and evicts only what may go; else the embedded one is used."""
     url = os.environ.get("MEMORY_SERVICE_REDIS_URL")
     if not url:
         return Check("redis", State.SKIP, "MEMORY_SERVICE_REDIS_URL is not set here: embedded, or not this machine")
@@ -95,18 +95,24 @@ def check_redis() -> Check:
     try:
         with redis.Redis.from_url(url, socket_timeout=3, socket_connect_timeout=3) as server:
             server.ping()
-            append = str(server.config_get("appendonly"))
-            policy = str(server.config_get("maxmemory-policy"))
+            found = {name: _configured(server, name) for name in ("save", "appendonly", "maxmemory-policy")}
     except redis.RedisError as error:
         advice = "Start it, or correct MEMORY_SERVICE_REDIS_URL. Recall and writes go on without it, slower."
         return Check("redis", State.FAIL, f"no answer ({type(error).__name__})", advice)
-    if "yes" not in append:
-        advice = "Set `appendonly yes`: sessions survive a restart of Redis only then. Memories are not in Redis."
-        return Check("redis", State.WARN, "answers; append-only file is off", advice)
-    if "noeviction" not in policy and "volatile" not in policy:
-        advice = "Set `maxmemory-policy volatile-lru`, so that only what may expire is evicted."
-        return Check("redis", State.WARN, "answers; may evict anything", advice)
-    return Check("redis", State.OK, "answers, keeps an append-only file")
+    if found["save"] or found["appendonly"] == "yes":
+        advice = 'Set `save ""` and `appendonly no`: sessions must never be on disk, and nothing else needs it.'
+        return Check("redis", State.WARN, "answers; writes sessions to disk", advice)
+    policy = found["maxmemory-policy"]
+    if policy.startswith("allkeys") or policy in ("volatile-ttl", "volatile-random"):
+        advice = "Set `maxmemory-policy volatile-lru`, which lets go of what nobody reads before sessions in use."
+        return Check("redis", State.WARN, f"answers; may evict sessions in use ({policy})", advice)
+    return Check("redis", State.OK, "answers, keeps nothing on disk")
+
+
+def _configured(server: Any, name: str) -> str:
+    """One setting of a server, as text."""
+    value = server.config_get(name).get(name, "")
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def check_ready() -> Check:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from memory_service.client import types as t
+from memory_service.client.conversation import AsyncConversation
 from memory_service.client.core import Core
 from memory_service.client.errors import MemoryClientError
 from memory_service.client.plumbing import BATCH_TIMEOUT_SECONDS, TIMEOUT_SECONDS, ClientOptions
@@ -97,6 +98,18 @@ class AsyncMemoryClient(Core):
             user=user,
             timeout_seconds=timeout_seconds,
         )
+
+    def conversation(
+        self, session_id: str | None = None, *, user: str | None = None, keep: bool = False, **begin: Any
+    ) -> AsyncConversation:
+        """A session for as long as a block lasts; see `AsyncConversation`.
+
+        Args:
+            session_id: of a session to go on with; a new one is begun when None.
+            keep: leave a new one alive at the end. One that was given is never ended.
+            begin: arguments of `create_session` for a new one.
+        """
+        return AsyncConversation(self, session_id, user, keep=keep, begin=begin)
 
     def watch(
         self,

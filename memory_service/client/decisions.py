@@ -8,11 +8,11 @@ from datetime import datetime
 from memory_service.client import decode, encode, requests, rpcs
 from memory_service.client import types as t
 from memory_service.client.errors import InvalidArgument
-from memory_service.client.plumbing import Plumbing
+from memory_service.client.session_calls import SessionCalls
 from memory_service.v1 import memory_service_pb2 as api
 
 
-class Decisions(Plumbing):
+class Decisions(SessionCalls):
     """Base of `Core`; arguments common to all calls are told there."""
 
     async def resolve_conflict(

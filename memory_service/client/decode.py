@@ -222,13 +222,11 @@ def watched(value: sync.WatchResponse) -> t.WatchEvent | t.WatchCheckpoint | Non
 def recall_result(value: api.RecallResponse) -> t.RecallResult:
     """What memory has to say."""
     return t.RecallResult(
-        memories=tuple(_recalled(one) for one in value.memories),
+        memories=tuple(recalled(one) for one in value.memories),
         context_block=value.context_block,
         context=context(value.context),
         token=value.token,
-        stages=tuple(
-            t.RecallStage(stage.name, stage.ran, duration(stage.duration), stage.note) for stage in value.stages
-        ),
+        stages=tuple(stage(one) for one in value.stages),
         degraded=value.degraded,
         candidates=value.candidates,
         as_of_valid=timestamp(value.as_of_valid) if value.HasField("as_of_valid") else None,
@@ -236,7 +234,13 @@ def recall_result(value: api.RecallResponse) -> t.RecallResult:
     )
 
 
-def _recalled(value: api.RecalledMemory) -> t.RecalledMemory:
+def stage(value: api.RecallStage) -> t.RecallStage:
+    """One stage of a recall."""
+    return t.RecallStage(value.name, value.ran, duration(value.duration), value.note)
+
+
+def recalled(value: api.RecalledMemory) -> t.RecalledMemory:
+    """A memory found, with its score."""
     part = value.breakdown
     return t.RecalledMemory(
         memory=memory(value.memory),

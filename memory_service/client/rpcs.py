@@ -8,11 +8,13 @@ from memory_service.client.wire import Request, Response, Rpc
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import policy_pb2 as policy
+from memory_service.v1 import session_service_pb2 as session
 from memory_service.v1 import sync_service_pb2 as sync
 
 _MEMORY: Final = "/memory_service.v1.MemoryService"
 _SYNC: Final = "/memory_service.v1.SyncService"
 _ADMIN: Final = "/memory_service.v1.AdminService"
+_SESSION: Final = "/memory_service.v1.SessionService"
 
 WRITE = Rpc[api.WriteRequest, api.WriteResponse](f"{_MEMORY}/Write", api.WriteResponse)
 BATCH_WRITE = Rpc[api.BatchWriteRequest, api.BatchWriteResponse](f"{_MEMORY}/BatchWrite", api.BatchWriteResponse)
@@ -41,6 +43,34 @@ PREWARM = Rpc[api.PrewarmRequest, api.PrewarmResponse](f"{_MEMORY}/Prewarm", api
 
 SYNC = Rpc[sync.SyncRequest, sync.SyncResponse](f"{_SYNC}/Sync", sync.SyncResponse)
 WATCH = Rpc[sync.WatchRequest, sync.WatchResponse](f"{_SYNC}/Watch", sync.WatchResponse)
+
+CREATE_SESSION = Rpc[session.CreateSessionRequest, session.CreateSessionResponse](
+    f"{_SESSION}/CreateSession", session.CreateSessionResponse
+)
+GET_SESSION = Rpc[session.GetSessionRequest, session.GetSessionResponse](
+    f"{_SESSION}/GetSession", session.GetSessionResponse
+)
+LIST_SESSIONS = Rpc[session.ListSessionsRequest, session.ListSessionsResponse](
+    f"{_SESSION}/ListSessions", session.ListSessionsResponse
+)
+APPEND_TURNS = Rpc[session.AppendTurnsRequest, session.AppendTurnsResponse](
+    f"{_SESSION}/AppendTurns", session.AppendTurnsResponse
+)
+UPDATE_SESSION = Rpc[session.UpdateSessionRequest, session.UpdateSessionResponse](
+    f"{_SESSION}/UpdateSession", session.UpdateSessionResponse
+)
+UPDATE_SESSION_ONCE = Rpc[session.UpdateSessionRequest, session.UpdateSessionResponse](
+    f"{_SESSION}/UpdateSession", session.UpdateSessionResponse, safe=False
+)
+END_SESSION = Rpc[session.EndSessionRequest, session.EndSessionResponse](
+    f"{_SESSION}/EndSession", session.EndSessionResponse
+)
+GET_CONTEXT = Rpc[session.GetContextRequest, session.GetContextResponse](
+    f"{_SESSION}/GetContext", session.GetContextResponse
+)
+GET_PREFERENCES = Rpc[session.GetPreferencesRequest, session.GetPreferencesResponse](
+    f"{_SESSION}/GetPreferences", session.GetPreferencesResponse
+)
 
 # A key has no request id: made twice, it would be two.
 CREATE_KEY = Rpc[admin.CreateKeyRequest, admin.CreateKeyResponse](

@@ -8,6 +8,7 @@ from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from memory_service.client import types as t
+from memory_service.client.conversation import Conversation
 from memory_service.client.core import Core
 from memory_service.client.errors import MemoryClientError
 from memory_service.client.plumbing import BATCH_TIMEOUT_SECONDS, TIMEOUT_SECONDS, ClientOptions
@@ -79,6 +80,14 @@ class MemoryClient:
     revoke_writer = _blocking(Core.revoke_writer)
     unmerge = _blocking(Core.unmerge)
     undo_revocation = _blocking(Core.undo_revocation)
+    create_session = _blocking(Core.create_session)
+    get_session = _blocking(Core.get_session)
+    list_sessions = _blocking(Core.list_sessions)
+    append_turns = _blocking(Core.append_turns)
+    update_session = _blocking(Core.update_session)
+    end_session = _blocking(Core.end_session)
+    get_context = _blocking(Core.get_context)
+    get_preferences = _blocking(Core.get_preferences)
     record_feedback = _blocking(Core.record_feedback)
     recall = _blocking(Core.recall)
     get = _blocking(Core.get)
@@ -144,6 +153,12 @@ class MemoryClient:
             except StopAsyncIteration:
                 return
             yield memory
+
+    def conversation(
+        self, session_id: str | None = None, *, user: str | None = None, keep: bool = False, **begin: Any
+    ) -> Conversation:
+        """A session for as long as a block lasts; see `AsyncMemoryClient.conversation`."""
+        return Conversation(self._core, session_id, user, keep=keep, begin=begin)
 
     def watch(
         self,

@@ -42,6 +42,26 @@ POLICY_VERSIONS_MAX = 500
 """Versions kept of each; older ones go."""
 PARAMETER_SETS_MAX = 20
 MEMORIES_PER_OWNER_MAX_DEFAULT = 200_000
+TURNS_AT_ONCE_MAX = 100
+TURN_ID_CHARS_MAX = 128
+INTENT_DEPTH_MAX = 5
+SLOT_DEPTH_MAX = 8
+"""Parts of a slot's dotted path."""
+FIELD_PATH_CHARS_MAX = 256
+FIELD_BYTES_MAX = 4_096
+"""JSON of one field of a session."""
+FIELDS_AT_ONCE_MAX = 64
+SESSION_FIELDS_MAX = 128
+SESSION_TURNS_MAX = 200
+"""Turns a session keeps; the oldest leave."""
+SESSION_TURN_BYTES_MAX = 512 * 1024
+SESSION_TURN_IDS_MAX = 1_024
+"""Ids a session remembers, by which a turn sent again is known."""
+SESSION_BLOCKS_MAX = 20
+SESSIONS_PER_OWNER_MAX_DEFAULT = 10_000
+WINDOW_TOKENS_DEFAULT = 8_192
+WINDOW_TOKENS_MAX = 10_000_000
+PREDICATES_AT_ONCE_MAX = 64
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 """Largest gRPC message accepted: a batch of 500 memories with their vectors."""
 TIME_MIN = datetime(1, 1, 2, tzinfo=UTC)

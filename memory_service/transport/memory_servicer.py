@@ -111,7 +111,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             where=filter_in(request.filter, self._cases.policies.of(owner).vocabulary),
             limit=request.limit or limits.RECALL_LIMIT_DEFAULT,
             token_budget=request.token_budget or None,
-            requirement=self._requirement(owner, request.consistency),
+            requirement=requirement_in(self._cases.tokens, owner, request.consistency),
             as_of_valid=times.valid,
             as_of_recorded=times.recorded,
             profile=request.profile or "default",
@@ -126,16 +126,6 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
         self._cases.outcomes.note(owner, Measure.RECALL)
         self._cases.outcomes.note(owner, Measure.RECALLED, len(answer.memories))
         return self._recalled(owner, answer)
-
-    def _requirement(self, owner: OwnerKey, message: pb.Consistency) -> Requirement:
-        which = message.WhichOneof("requirement")
-        if which == "at_least_as_fresh":
-            field = "consistency.at_least_as_fresh"
-            revision = self._cases.tokens.revision(owner, message.at_least_as_fresh, field)
-            return Requirement(Freshness.AT_LEAST_AS_FRESH, revision)
-        if which == "fully_consistent" and message.fully_consistent:
-            return Requirement(Freshness.FULLY_CONSISTENT)
-        return Requirement()
 
     def _recalled(self, owner: OwnerKey, response: RecallResponse) -> api.RecallResponse:
         return api.RecallResponse(
@@ -269,6 +259,18 @@ def authorised(request: Any, role: Role) -> tuple[Caller, OwnerKey]:
     caller = CALLER.get()
     caller.require(role)
     return caller, caller.owner(request.user)
+
+
+def requirement_in(tokens: Tokens, owner: OwnerKey, message: pb.Consistency) -> Requirement:
+    """How new the data of a read must be."""
+    which = message.WhichOneof("requirement")
+    if which == "at_least_as_fresh":
+        field = "consistency.at_least_as_fresh"
+        revision = tokens.revision(owner, message.at_least_as_fresh, field)
+        return Requirement(Freshness.AT_LEAST_AS_FRESH, revision)
+    if which == "fully_consistent" and message.fully_consistent:
+        return Requirement(Freshness.FULLY_CONSISTENT)
+    return Requirement()
 
 
 def _times_in(request: Any) -> AsOf:

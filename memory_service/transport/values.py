@@ -17,6 +17,7 @@ from memory_service.domain.vector_clock import COUNTER_MAX, Dot, VectorClock
 from memory_service.v1 import types_pb2 as pb
 
 EnumT = TypeVar("EnumT")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 KINDS = {pb.Kind.Value(f"KIND_{k.name}"): k for k in Kind}
 SOURCES = {pb.Source.Value(f"SOURCE_{s.name}"): s for s in Source}
@@ -75,9 +76,9 @@ def time_out(value: datetime | None) -> Timestamp | None:
     """A protobuf time; None for None."""
     if value is None:
         return None
-    message = Timestamp()
-    message.FromDatetime(value)
-    return message
+    # By hand: protobuf's own way through the calendar takes several times as long, and an answer has hundreds.
+    since = value - _EPOCH
+    return Timestamp(seconds=since.days * 86_400 + since.seconds, nanos=since.microseconds * 1_000)
 
 
 def json_in(value: struct_pb2.Value) -> JsonValue:

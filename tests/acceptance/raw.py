@@ -13,12 +13,13 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
-from memory_service.v1 import admin_service_pb2, memory_service_pb2, sync_service_pb2
+from memory_service.v1 import admin_service_pb2, memory_service_pb2, session_service_pb2, sync_service_pb2
 
 SERVICES = (
     memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"],
     admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
     sync_service_pb2.DESCRIPTOR.services_by_name["SyncService"],
+    session_service_pb2.DESCRIPTOR.services_by_name["SessionService"],
 )
 METHODS: Mapping[str, MethodDescriptor] = {method.name: method for service in SERVICES for method in service.methods}
 """Every RPC of the API, from the descriptors."""

@@ -7,15 +7,17 @@ import pytest
 from memory_service.domain import limits
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
+from memory_service.v1 import session_service_pb2 as session
 from memory_service.v1 import types_pb2 as pb
 from tests.acceptance.raw import Raw
 from tests.acceptance.service import ServiceProcess
 from tests.acceptance.world import new_user, state_of
 from tests.acceptance.wrong import MARK, Known, Wrong, assertion
 from tests.acceptance.wrong_requests import WRONG_REQUESTS
+from tests.acceptance.wrong_sessions import WRONG_SESSIONS
 from tests.acceptance.wrong_writes import WRONG_WRITES
 
-WRONG = [*WRONG_WRITES, *WRONG_REQUESTS]
+WRONG = [*WRONG_WRITES, *WRONG_REQUESTS, *WRONG_SESSIONS]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,13 @@ async def known(service: ServiceProcess) -> Known:
             "Write", api.WriteRequest(user=user, memory=fact, dot=pb.Dot(device="phone", counter=2))
         )
         page = await raw.call("ListMemories", api.ListMemoriesRequest(user=user, page_size=1))
-        return Known(user, first.memory, second.token, page.next_page_token, second.context)
+        begun = await raw.call("CreateSession", session.CreateSessionRequest(user=user))
+        turns = [
+            session.Turn(id="asked", role=session.TURN_ROLE_USER, text="Which one?"),
+            session.Turn(id="said", role=session.TURN_ROLE_USER, text="The blue one."),
+        ]
+        await raw.call("AppendTurns", session.AppendTurnsRequest(user=user, session_id=begun.session.id, turns=turns))
+        return Known(user, first.memory, second.token, page.next_page_token, second.context, begun.session.id)
 
 
 @pytest.fixture(scope="module", autouse=True)

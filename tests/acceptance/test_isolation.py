@@ -15,6 +15,7 @@ from memory_service.ports.keys import Role
 from memory_service.v1 import admin_service_pb2 as admin
 from memory_service.v1 import memory_service_pb2 as api
 from memory_service.v1 import policy_pb2 as policy
+from memory_service.v1 import session_service_pb2 as session
 from memory_service.v1 import sync_service_pb2 as sync
 from memory_service.v1 import types_pb2 as pb
 from tests.acceptance.raw import METHODS, Raw, refusal
@@ -35,6 +36,7 @@ class Victim:
     page_token: str
     context: pb.VectorClock
     key: Key
+    session_id: str = ""
 
     def __repr__(self) -> str:
         return "victim"
@@ -77,6 +79,24 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "Unmerge": lambda v: api.UnmergeRequest(user=v.user, memory_id=v.memory_id),
     "Sync": lambda v: sync.SyncRequest(open=sync.SyncOpen(user=v.user, device="intruder")),
     "Watch": lambda v: sync.WatchRequest(user=v.user, from_start=True),
+    "CreateSession": lambda v: session.CreateSessionRequest(user=v.user, request_id="victims-begin"),
+    "GetSession": lambda v: session.GetSessionRequest(user=v.user, session_id=v.session_id),
+    "ListSessions": lambda v: session.ListSessionsRequest(user=v.user),
+    "AppendTurns": lambda v: session.AppendTurnsRequest(
+        user=v.user,
+        session_id=v.session_id,
+        turns=[session.Turn(id="i", role=session.TURN_ROLE_USER, text="intruder")],
+    ),
+    "UpdateSession": lambda v: session.UpdateSessionRequest(
+        user=v.user,
+        session_id=v.session_id,
+        state=session.SessionState(tasks=[session.SessionTask(id="i", text="intruder")]),
+    ),
+    "EndSession": lambda v: session.EndSessionRequest(user=v.user, session_id=v.session_id),
+    "GetContext": lambda v: session.GetContextRequest(
+        user=v.user, session_id=v.session_id, query=SECRET, read_only=True
+    ),
+    "GetPreferences": lambda v: session.GetPreferencesRequest(user=v.user, predicates=["location"]),
     "CreateKey": lambda v: admin.CreateKeyRequest(name="intruder", roles=[admin.ROLE_ADMIN], users=[v.user]),
     "ListKeys": lambda v: admin.ListKeysRequest(),
     "RevokeKey": lambda v: admin.RevokeKeyRequest(id=str(v.key.id)),
@@ -108,6 +128,7 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
 }
 WRITER = {"Write", "BatchWrite", "Correct", "Forget", "Rollback", "ResolveConflict", "RevokeWriter", "Sync"}
 WRITER |= {"DecideReview", "RecordFeedback", "Unmerge"}
+WRITER |= {"CreateSession", "AppendTurns", "UpdateSession", "EndSession"}
 OF_POLICIES = {method.name for method in METHODS.values() if method.input_type.file.name.endswith("policy.proto")}
 ADMIN = {"CreateKey", "ListKeys", "RevokeKey", "ListJobs", "RunUpkeep", "ListFailedJobs", "RequeueJobs"} | OF_POLICIES
 NAMES_USER = {name for name, method in METHODS.items() if "user" in method.input_type.fields_by_name}
@@ -130,6 +151,14 @@ SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "Unmerge": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "Sync": None,
     "Watch": None,
+    "CreateSession": None,
+    "GetSession": ("NOT_FOUND", "SESSION_NOT_FOUND"),
+    "ListSessions": None,
+    "AppendTurns": ("NOT_FOUND", "SESSION_NOT_FOUND"),
+    "UpdateSession": ("NOT_FOUND", "SESSION_NOT_FOUND"),
+    "EndSession": ("NOT_FOUND", "SESSION_NOT_FOUND"),
+    "GetContext": ("NOT_FOUND", "SESSION_NOT_FOUND"),
+    "GetPreferences": None,
     "CreateKey": None,
     "ListKeys": None,
     "RevokeKey": ("NOT_FOUND", "KEY_NOT_FOUND"),
@@ -185,14 +214,30 @@ async def victim(service: ServiceProcess) -> Victim:
         page = await raw.call("ListMemories", api.ListMemoriesRequest(user=user, page_size=1))
         assert page.next_page_token
         memory = first.memory
-        return Victim(user, memory.id, memory.etag, second.token, page.next_page_token, second.context, key)
+        begun = await raw.call("CreateSession", session.CreateSessionRequest(user=user, request_id="victims-begin"))
+        said = session.Turn(id="victims-turn", role=session.TURN_ROLE_USER, text=f"Let's talk about {SECRET}")
+        turns = session.AppendTurnsRequest(user=user, session_id=begun.session.id, turns=[said])
+        await raw.call("AppendTurns", turns)
+        return Victim(
+            *(user, memory.id, memory.etag, second.token, page.next_page_token, second.context, key),
+            session_id=begun.session.id,
+        )
 
 
 @pytest.fixture
 async def untouched(raw: Raw, victim: Victim):
-    before = await state_of(raw, victim.user)
+    before = await state_of(raw, victim.user), await session_of(raw, victim)
     yield
-    assert await state_of(raw, victim.user) == before
+    assert (await state_of(raw, victim.user), await session_of(raw, victim)) == before
+
+
+async def session_of(raw: Raw, victim: Victim) -> tuple[bytes, list[str]]:
+    """The victim's session byte by byte but for when it was used last, and all of its sessions."""
+    asked = session.GetSessionRequest(user=victim.user, session_id=victim.session_id)
+    found = (await raw.call("GetSession", asked)).session
+    found.ClearField("last_active_at")
+    listed = await raw.call("ListSessions", session.ListSessionsRequest(user=victim.user))
+    return found.SerializeToString(deterministic=True), [line.id for line in listed.sessions]
 
 
 def clean(everything: bytes) -> bool:

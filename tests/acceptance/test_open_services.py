@@ -17,6 +17,7 @@ from tests.acceptance.raw import METHODS
 from tests.acceptance.service import ServiceProcess
 from tests.acceptance.world import new_user
 
+OURS = ("MemoryService", "AdminService", "SyncService", "SessionService")
 SECRET = "nobody must know of the wombat farm"
 
 
@@ -31,9 +32,7 @@ async def said(service: ServiceProcess) -> str:
     return user
 
 
-@pytest.mark.parametrize(
-    "name", ["", "memory_service.v1.MemoryService", "memory_service.v1.AdminService", "memory_service.v1.SyncService"]
-)
+@pytest.mark.parametrize("name", ["", *(f"memory_service.v1.{name}" for name in OURS)])
 async def test_health_needs_no_key(name: str, service: ServiceProcess):
     async with grpc.aio.insecure_channel(service.target) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
@@ -50,16 +49,11 @@ async def test_reflection_describes_every_rpc_and_needs_no_key(service: ServiceP
         ask: Any = reflection_pb2.ServerReflectionRequest
         asked = [
             ask(list_services=""),
-            *[
-                ask(file_containing_symbol=f"memory_service.v1.{name}")
-                for name in ("MemoryService", "AdminService", "SyncService")
-            ],
+            *[ask(file_containing_symbol=f"memory_service.v1.{name}") for name in OURS],
         ]
         answers = [answer async for answer in stub.ServerReflectionInfo(iter(asked))]
     names = {found.name for found in answers[0].list_services_response.service}
-    assert {f"memory_service.v1.{name}" for name in ("MemoryService", "AdminService", "SyncService")} | {
-        "grpc.health.v1.Health"
-    } <= names
+    assert {f"memory_service.v1.{name}" for name in OURS} | {"grpc.health.v1.Health"} <= names
     described = set()
     for answer in answers[1:]:
         for raw in answer.file_descriptor_response.file_descriptor_proto:

@@ -30,6 +30,7 @@ class Known:
     token: str
     page_token: str
     context: pb.VectorClock
+    session: str = ""
 
 
 def assertion(predicate: str, value: object, subject: str = "user") -> pb.Assertion:

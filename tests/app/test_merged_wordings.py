@@ -95,7 +95,12 @@ async def test_thirty_wordings_become_one_and_two_facts_stay_two() -> None:
     world = World()
     fillers = ["", "really ", "very ", "just ", "just really ", "really really ", "very very "]
     wordings = [f"I {filler}like {article}green tea" for filler in fillers for article in ("", "the ", "a ")]
-    wordings += ["Green tea is what I like", "The green tea is what I like", "Green tea I like", "The green tea I like"]
+    wordings += [
+        "Green tea is what I like",
+        "The green tea is what I like",
+        "Green tea I like",
+        "The green tea I like",
+    ]
     wordings += ["What I like is green tea", "It is green tea that I like", "I am fond of green tea"]
     wordings += ["I'm fond of green tea", "I enjoy green tea"]
     assert len(set(wordings)) == 30

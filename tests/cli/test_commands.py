@@ -183,23 +183,12 @@ def test_every_command_has_help_and_json(shell: Shell) -> None:
     names = set(group.commands)  # type: ignore[attr-defined]
     assert names == {
         *("serve", "migrate", "keys", "write", "recall", "correct", "forget", "list", "show", "history"),
-        *(
-            "rollback",
-            "unmerge",
-            "load",
-            "eval",
-            "eval-pairs",
-            "eval-evolution",
-            "simulate",
-            "doctor",
-            "demo",
-            "version",
-        ),
-        *("feedback", "watch", "conflicts", "resolve", "revoke", "sync", "offline"),
+        *("rollback", "load", "eval", "eval-pairs", "eval-evolution", "simulate", "doctor", "demo", "version"),
+        *("feedback", "watch", "conflicts", "resolve", "revoke", "sync", "offline", "session", "unmerge"),
         *("vocabulary", "parameters", "experiments", "calibrate", "reviews", "accept", "reject"),
         *("worker", "jobs"),
     }
-    for name in names - {"keys", "serve", "worker", "migrate", "offline", "vocabulary", "parameters"}:
+    for name in names - {"keys", "serve", "worker", "migrate", "offline", "vocabulary", "parameters", "session"}:
         assert "--json" in shell(name, "--help").stdout, name
 
 

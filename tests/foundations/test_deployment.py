@@ -45,6 +45,12 @@ def test_foreign_images_are_pinned_to_a_version(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(SERVICES) - set(OURS)))
 def test_every_backend_has_a_health_check_and_a_volume(name: str) -> None:
     assert SERVICES[name]["healthcheck"]["test"][0] == "CMD"
+    if name == "redis":
+        # Sessions must never be on disk.
+        command = SERVICES[name]["command"]
+        assert "volumes" not in SERVICES[name]
+        assert [command[command.index(option) + 1] for option in ("--save", "--appendonly")] == ["", "no"]
+        return
     named = {volume.partition(":")[0] for volume in SERVICES[name]["volumes"] if not volume.startswith(".")}
     assert named
     assert named <= set(COMPOSE["volumes"])

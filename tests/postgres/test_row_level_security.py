@@ -37,7 +37,7 @@ WHERE a.attrelid = ('memory_service.' || $1)::regclass AND a.attnum > 0 AND NOT 
 ORDER BY a.attnum"""
 TABLES = """
 SELECT c.relname AS name, c.relrowsecurity AND c.relforcerowsecurity AS secured,
-       pg_get_userbyid(c.relowner) AS held_by,
+       pg_get_userbyid(c.relowner) AS held_by, c.relispartition AS is_part,
        EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'owner') AS owned
 FROM pg_class c WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relnamespace = 'memory_service'::regnamespace"""
 
@@ -80,8 +80,8 @@ async def dsn(new_database: NewDatabase) -> AsyncIterator[str]:
 
 
 async def owner_tables(connection: Any) -> list[str]:
-    """Tables that hold owners' rows."""
-    return [row["name"] for row in await connection.fetch(TABLES) if row["owned"]]
+    """Tables that hold owners' rows; what is reached by way of another table is not named."""
+    return [row["name"] for row in await connection.fetch(TABLES) if row["owned"] and not row["is_part"]]
 
 
 async def test_every_table_is_of_an_owner_and_secured_or_known_not_to_be(dsn: str):
@@ -131,6 +131,17 @@ async def test_rows_of_another_owner_can_be_neither_seen_nor_changed(dsn: str, s
     async with connected(dsn) as superuser:
         for table in tables:
             assert await superuser.fetchval(f"SELECT count(*) FROM {table} WHERE owner = $1", OTHER) == 1, table
+
+
+async def test_partitions_are_reached_by_way_of_their_table_only(dsn: str):
+    async with connected(dsn) as superuser:
+        parts = [row["name"] for row in await superuser.fetch(TABLES) if row["is_part"]]
+    assert len(parts) > 4
+    async with as_application(dsn) as connection:
+        await connection.execute(f"SET LOCAL memory_service.owner = '{OTHER}'")
+        for part in parts:
+            for statement in (f"SELECT FROM {part}", f"DELETE FROM {part}", f"UPDATE {part} SET barred = true"):
+                assert await attempt(connection, statement) == "refused", part
 
 
 async def test_own_rows_can_be_written_but_not_given_away(dsn: str):
@@ -191,8 +202,9 @@ async def test_functions_that_run_with_other_rights_are_the_known_ones(dsn: str)
     of_keys = {"key_add", "key_find", "key_list", "key_revoke", "secret_get"}
     of_tenants = {"policy_add", "policy_version", "policy_history", "policies_after"}
     of_tenants |= {"experiment_add", "experiment_totals"}
+    of_episodes = {"learning_due", "learning_backlog", "episodes_prepare"}
     upkeep = {"upkeep_plan", "upkeep_claim", "upkeep_ran", "upkeep_overview"}
-    assert set(by_name) == of_keys | of_tenants | upkeep | set(across_owners)
+    assert set(by_name) == of_keys | of_tenants | of_episodes | upkeep | set(across_owners)
     assert {by_name[name]["held_by"] for name in upkeep} == {"memory_service_jobs"}
     for name, result in across_owners.items():
         assert by_name[name]["result"] == result

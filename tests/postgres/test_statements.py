@@ -20,6 +20,7 @@ from tests.postgres.fixtures import connected
 
 OWNER_TABLES = (
     "owners|devices|changes|memory_versions|memories|forgotten|fragments|links|journal|tombstones|idempotency"
+    "|episodes|learning_tasks"
     "|reuse_intervals|cold_memories"
 )
 OF_NO_OWNER = {
@@ -27,6 +28,7 @@ OF_NO_OWNER = {
     *("policy_add", "policy_version", "policy_history", "policies_after", "predicate_uses"),
     *("experiment_add", "experiment_totals", "tenant_intervals"),
     *(name for name in STATEMENTS if name.startswith(("jobs_", "upkeep_"))),
+    *("learning_due", "learning_backlog", "episodes_prepare"),
 }
 WHOLE_OWNER = {
     **{name: {"*"} for name in ("search_heads", "search_fragments", "waiting_fragments", "as_of_versions")},
@@ -180,6 +182,10 @@ INSERT INTO devices SELECT v.owner, v.text, 1, now(), v.revision % 500 > 40, 1, 
 INSERT INTO changes SELECT v.owner, v.revision, 'd', v.revision, 'write', 'a', 'g', v.recorded_at FROM memories v;
 INSERT INTO cold_memories SELECT v.owner, 'file ' || v.revision % 4, v.memory_id, v.revision % 9 = 0, 1, v.slot_hash,
        v.claim_hash, v.created_at, v.revision, 0, 0 FROM memories v;
+INSERT INTO episodes
+SELECT v.owner, now(), v.memory_id, 't', 0, now(), NULL, 'user', '', '', '', v.text, '', '', '', '{{}}'
+FROM memories v;
+INSERT INTO learning_tasks SELECT v.owner, v.memory_id, now(), 1, now(), now(), false FROM memories v;
 INSERT INTO reuse_intervals SELECT v.owner, v.kind, v.text, 3, 1 FROM memories v;
 ANALYZE;
 """

@@ -17,6 +17,7 @@ class InMemoryBackend:
         self.policies = InMemoryPolicyStore(self.memories)
         self.cold = InMemoryColdStore()
         self.jobs, self.upkeep = self.memories.jobs, self.memories.upkeep
+        self.episodes = self.memories.episodes
 
     async def close(self) -> None:
         """Let go; there is nothing to close."""

@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import islice
 from weakref import WeakValueDictionary
 
+from memory_service.adapters.inmemory.episodes import InMemoryEpisodeLog
 from memory_service.adapters.inmemory.job_queue import InMemoryJobQueue, InMemoryUpkeepPlan
 from memory_service.adapters.inmemory.owner import OwnerData, StoredMemory, prepared
 from memory_service.domain.errors import InternalError, Reason
@@ -28,6 +29,7 @@ from memory_service.domain.memory import (
 )
 from memory_service.domain.retrieval.filters import held_at, matches
 from memory_service.domain.reuse import Interval
+from memory_service.domain.session.model import SessionId
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
     Changed,
@@ -177,12 +179,14 @@ class InMemoryOwnerChange:
 class InMemoryMemoryStore:
     """See `MemoryStore`. Everything is lost with the process; everything else of the contract holds.
 
-    `jobs` and `upkeep` are its queue and plan: what a change enqueues is committed with it.
+    `jobs` and `upkeep` are its queue and plan: what a change enqueues is committed with it. `episodes` is its log:
+    what a change forgets is forgotten there with it.
     """
 
     def __init__(self) -> None:
         self._owners: dict[OwnerKey, OwnerData] = {}
         self.jobs = InMemoryJobQueue()
+        self.episodes = InMemoryEpisodeLog(self.jobs)
         self.upkeep = InMemoryUpkeepPlan(self.jobs, self._revisions)
         # Weak, so that a lock lives exactly as long as somebody holds or awaits it.
         self._locks: WeakValueDictionary[OwnerKey, asyncio.Lock] = WeakValueDictionary()
@@ -213,6 +217,8 @@ class InMemoryMemoryStore:
             yield change
             # Nothing from here on awaits: a cancellation comes wholly before the commit or wholly after it.
             if change.staged is not None:
+                origins = [v.provenance for m in change.staged.forgotten for v in data.versions(m)]
+                self.episodes.forget(owner, [(SessionId(o.session), o.reference) for o in origins])
                 data.write(change.staged)
                 self._owners[owner] = data
                 self.jobs.add((owner, request) for request in change.staged.jobs)

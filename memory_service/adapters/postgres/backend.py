@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memory_service.adapters.postgres import sql
+from memory_service.adapters.postgres.episodes import PostgresEpisodeLog
 from memory_service.adapters.postgres.gate import OwnerGate
 from memory_service.adapters.postgres.job_queue import PostgresJobQueue, PostgresUpkeepPlan
 from memory_service.adapters.postgres.keys import PostgresKeyStore
@@ -21,6 +22,7 @@ class PostgresBackend:
         self._database = database
         self.memories = PostgresMemoryStore(database, OwnerGate(settings.lock_timeout))
         self.keys = PostgresKeyStore(database)
+        self.episodes = PostgresEpisodeLog(database)
         self.policies = PostgresPolicyStore(database)
         self.jobs = PostgresJobQueue(settings, database)
         self.upkeep = PostgresUpkeepPlan(database)

@@ -8,6 +8,7 @@ from itertools import chain
 
 from memory_service.adapters.postgres import rows, sql, sql_jobs, sql_writing
 from memory_service.adapters.postgres.columns import VERSION_COLUMNS, array_literal, clock_text, json_text
+from memory_service.adapters.postgres.episodes import forget_episodes
 from memory_service.adapters.postgres.filters import list_parameters
 from memory_service.adapters.postgres.job_queue import enqueue_parameters
 from memory_service.adapters.postgres.session import Session
@@ -207,6 +208,7 @@ class PostgresOwnerChange:
             await self._session.run(sql_writing.UNSAY, *_columns(2, changeset.unsaid))
         forgotten = list(set(changeset.forgotten))
         if forgotten:
+            await forget_episodes(self._session, forgotten)
             _expect(await self._session.value(sql_writing.FORGET, forgotten, revision), len(forgotten))
         if changeset.jobs:
             jobs = enqueue_parameters((self._owner, request) for request in changeset.jobs)

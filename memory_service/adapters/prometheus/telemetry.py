@@ -48,6 +48,25 @@ COUNTERS = (
     Metric("cold_memories_total", "Memories that came into or left files of cold storage.", ("moved",)),
     Metric("cold_orphans_total", "Files of cold storage that nothing referred to and that were removed."),
     Metric("cold_files_missing_total", "Files of cold storage found missing, each time upkeep looked."),
+    Metric("sessions_created_total", "Sessions begun."),
+    Metric("session_turns_total", "Turns given to sessions, new ones and ones sent again.", ("result",)),
+    Metric(
+        "session_rereads_total", "Times turns were read again, since the session was not where it was thought to be."
+    ),
+    Metric(
+        "session_blocks_total", "State blocks made, and handed over to long-term memory, by outcome.", ("outcome",)
+    ),
+    Metric("session_overwritten_total", "Fields of sessions set over a value that their writer had not seen."),
+    Metric(
+        "session_prewarm_failures_total",
+        "Owners that could not be loaded when a session began, by reason.",
+        ("reason",),
+    ),
+    Metric("context_degraded_total", "Contexts answered without a part, by the part.", ("cause",)),
+    Metric("episodes_recorded_total", "Episodes written to the log."),
+    Metric("episode_tags_total", "What was noticed about recorded turns when they arrived.", ("tag",)),
+    Metric("episode_learning_failures_total", "Sessions that could not be learned from, for now."),
+    Metric("episodes_reflected_total", "Episodes that were learned from."),
     Metric("policy_refresh_failures_total", "Failed looks for changed vocabularies and parameters.", ("reason",)),
     Metric("variant_events_total", "What happened, by side of an experiment.", ("variant", "event")),
     Metric("upkeep_owners_looked_at_total", "Owners looked at for what may be due."),
@@ -70,6 +89,9 @@ GAUGES = (
     Metric("db_pool_size", "Open connections to PostgreSQL."),
     Metric("db_pool_in_use", "Connections to PostgreSQL that are working."),
     Metric("queue_depth", "Work waiting in this process, by queue.", ("queue",)),
+    Metric("episodes_waiting", "Episodes that are still to be learned from."),
+    Metric("episode_sessions_waiting", "Sessions with episodes that are still to be learned from."),
+    Metric("episode_lag_seconds", "How long ago the oldest learning that waits was due."),
     Metric("job_queue_depth", "Jobs of the deployment that wait, as a worker saw them last.", ("job",)),
     Metric("job_running", "Jobs of the deployment that run.", ("job",)),
     Metric("job_given_up", "Jobs of the deployment kept that failed for good.", ("job",)),

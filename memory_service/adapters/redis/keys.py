@@ -51,3 +51,18 @@ def read_news(message: bytes) -> tuple[str, Revision]:
         raise ValueError("not a message of this service")
     owner_id = uuid.UUID(bytes=message[:_NEWS_ID_BYTES])
     return str(owner_id), Revision(int.from_bytes(message[_NEWS_ID_BYTES:], "big"))
+
+
+def session_keys(prefix: str, owner: OwnerKey, session: str) -> list[bytes]:
+    """Keys of a session: facts, fields, turns, ids of turns, blocks; then those of the owner's two lists of sessions.
+
+    All of them are always named, so that a script touches no key that it was not given.
+    """
+    own = b"%b:{%b}:" % (prefix.encode(), owner.id.hex.encode())
+    parts = [own + fields(name, session.encode()) for name in (b"facts", b"fields", b"turns", b"ids", b"blocks")]
+    return [*parts, own + fields(b"sessions"), own + fields(b"expiries")]
+
+
+def session_request_key(prefix: str, owner: OwnerKey, request_id: str) -> bytes:
+    """The key that remembers which session a request began."""
+    return b"%b:{%b}:%b" % (prefix.encode(), owner.id.hex.encode(), fields(b"began", request_id.encode()))

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager
 
 import numpy as np
 import redis.asyncio
 from numpy.typing import NDArray
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
 from memory_service.adapters.redis import keys
 from memory_service.adapters.redis.breaker import CircuitBreaker
-from memory_service.adapters.redis.failures import CAUGHT, is_failure
+from memory_service.adapters.redis.connection import connection_pool, guarded
 from memory_service.adapters.redis.news import NewsListener
 from memory_service.adapters.redis.scripts import DROP_OWNER, PUT_SNAPSHOT
 from memory_service.adapters.redis.settings import RedisSettings
-from memory_service.domain.errors import Reason, Unavailable
 from memory_service.domain.ids import OwnerKey, Revision
 from memory_service.ports.clock import Clock
-
-
-def unavailable() -> Unavailable:
-    """The one error of this adapter; the driver's text stays in the chain, for the log."""
-    return Unavailable(Reason.REDIS_UNAVAILABLE, "the shared cache does not answer")
 
 
 class RedisSharedCache:
@@ -38,34 +29,15 @@ class RedisSharedCache:
     def __init__(self, settings: RedisSettings, clock: Clock) -> None:
         self._settings = settings
         self._breaker = CircuitBreaker(clock, failures_max=settings.failures_max, away_seconds=settings.away_seconds)
-        pool = redis.asyncio.BlockingConnectionPool.from_url(
-            settings.url,
-            max_connections=settings.connections_max,
-            timeout=settings.timeout_seconds,
-            socket_timeout=settings.transfer_timeout_seconds,
-            socket_connect_timeout=settings.timeout_seconds,
-            retry=Retry(NoBackoff(), 0),
-            protocol=2,
-        )
+        pool = connection_pool(settings, socket_timeout=settings.transfer_timeout_seconds)
         self._client = redis.asyncio.Redis.from_pool(pool)
         self._put = self._client.register_script(PUT_SNAPSHOT)
         self._drop = self._client.register_script(DROP_OWNER)
         self._news = NewsListener(pool, settings)
 
-    @contextlib.asynccontextmanager
-    async def _guarded(self, timeout_seconds: float) -> AsyncIterator[None]:
+    def _guarded(self, timeout_seconds: float) -> AbstractAsyncContextManager[None]:
         """Bound a call in time and translate its failure."""
-        if not self._breaker.allows():
-            raise unavailable()
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                yield
-        except CAUGHT as error:
-            if not is_failure(error):
-                raise
-            self._breaker.failed()
-            raise unavailable() from error
-        self._breaker.succeeded()
+        return guarded(self._breaker, timeout_seconds)
 
     async def get_snapshot(self, owner: OwnerKey, model_id: str) -> tuple[Revision, bytes] | None:
         """The packed snapshot and its revision."""

@@ -23,14 +23,22 @@ CONFLICT_COSINE_MIN: Final = 0.6
 """Cosine (of the model `use`) that stands in for a shared word."""
 SHARED_COSINE_MIN: Final = 0.4
 """Cosine (of the model `use`) that must go with one shared word."""
+OPPOSITE_LEFT_MAX: Final = 1.0
+"""Weight of the words that the shorter of two told statements may have for itself, if one denies the other."""
 TOLD_CERTAINTY_MIN: Final = 0.85
 """Certainty from which the words for a change and one shared word are enough."""
 CONFLICT_CERTAINTY_MIN: Final = 0.6
 _CONFLICTS: Final = (StatementRelation.OPPOSITE, StatementRelation.UPDATE)
 
 
-def sure(judgement: Judgement, earlier: Reading, later: Reading, cosine: float | None) -> bool:
-    """Whether to merge, replace or contest by this judgement; refinements and different statements need nothing."""
+def sure(
+    judgement: Judgement, earlier: Reading, later: Reading, cosine: float | None, *, guesses: bool = False
+) -> bool:
+    """Whether to merge, replace or contest by this judgement; refinements and different statements need nothing.
+
+    Args:
+        guesses: neither was told, both were inferred; then a conflict needs less, since it only marks both as unsure.
+    """
     if earlier.key == later.key:
         return True
     shared = sum(weight for term, weight in earlier.terms.items() if term in later.terms)
@@ -41,6 +49,11 @@ def sure(judgement: Judgement, earlier: Reading, later: Reading, cosine: float |
     if judgement.relation in _CONFLICTS:
         if judgement.certainty < CONFLICT_CERTAINTY_MIN:
             return False
+        if judgement.relation is StatementRelation.OPPOSITE and not guesses:
+            least = min(sum(earlier.terms.values()), sum(later.terms.values())) - shared
+            return (
+                least <= OPPOSITE_LEFT_MAX and shared >= CONFLICT_SHARED_MIN and (cosine or 1.0) >= SHARED_COSINE_MIN
+            )
         if cosine is None:
             return shared >= CONFLICT_SHARED_MIN
         if judgement.relation is StatementRelation.UPDATE and judgement.certainty >= TOLD_CERTAINTY_MIN:

@@ -1,0 +1,384 @@
+"""The use cases of sessions on backends in memory: what the API of a real server shows only by chance."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from memory_service.adapters.inmemory.episodes import InMemoryEpisodeLog
+from memory_service.adapters.inmemory.job_queue import InMemoryJobQueue
+from memory_service.adapters.inmemory.sessions import InMemorySessionStore
+from memory_service.adapters.tokenizers import load_tokenizers
+from memory_service.app.access_recorder import AccessRecorder
+from memory_service.app.add_turns import AddTurns
+from memory_service.app.get_context import ContextRequest, GetContext
+from memory_service.app.jobs import JobRunner
+from memory_service.app.learning import Learning
+from memory_service.app.recall import Recall, RecallRequest
+from memory_service.app.session_blocks import RuleStateReader, Summaries
+from memory_service.app.session_memos import Memos
+from memory_service.app.sessions import Sessions
+from memory_service.domain.errors import DeadlineExceeded, Reason, Unavailable
+from memory_service.domain.ids import OwnerKey, TenantId, UserId
+from memory_service.domain.memory import Kind
+from memory_service.domain.session.model import FieldChange, SessionId, SessionStatus, Turn, TurnRole, TurnTag
+from memory_service.ports.episodes import Episode, LearningTask
+from memory_service.ports.job_queue import Done, Job, Retry
+from memory_service.ports.sessions import SessionLimits
+from tests.app.harness import ALICE, BOB, Silent, World
+
+TOKENIZERS = load_tokenizers()
+
+
+class Away(InMemoryEpisodeLog):
+    """A log that can be away."""
+
+    away = False
+
+    async def append(self, owner: OwnerKey, episodes: Sequence[Episode], **given: Any) -> int:
+        if self.away:
+            raise Unavailable(Reason.DATABASE_UNAVAILABLE, "away")
+        return await super().append(owner, episodes, **given)
+
+
+class Told(Silent):
+    """Telemetry that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.gauges: dict[str, float] = {}
+
+    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+        key = ":".join((name, *labels.values()))
+        self.counts[key] = self.counts.get(key, 0) + amount
+
+    def gauge(self, name: str, value: float, **labels: str) -> None:
+        self.gauges[name] = value
+
+
+class Talks:
+    """Sessions of a world; `replica` is another process on the same backends."""
+
+    def __init__(self, world: World | None = None, **bounds: Any) -> None:
+        self.world = world or World()
+        self.store = InMemorySessionStore(self.world.clock, SessionLimits(**bounds))
+        self.jobs = InMemoryJobQueue(self.world.clock)
+        self.log = Away(self.jobs)
+        self.told = Told()
+        self.sessions, self.add = self.replica()
+        world = self.world
+        self.recall = Recall(
+            snapshots=world.snapshots,
+            store=world.store,
+            embedder=world.embedder,
+            accesses=AccessRecorder(world.store, Silent()),
+            clock=world.clock,
+            telemetry=Silent(),
+            policies=world.policies,
+        )
+        self.context = GetContext(self.store, self.recall, world.policies, TOKENIZERS, world.clock, self.told)
+
+    def replica(self) -> tuple[Sessions, AddTurns]:
+        world, memos, reader = self.world, Memos(), RuleStateReader()
+        sessions = Sessions(
+            store=self.store,
+            snapshots=world.snapshots,
+            memos=memos,
+            tokens=world.tokens,
+            clock=world.clock,
+            ids=world.ids,
+            telemetry=self.told,
+            recorded_tenants={"recorded": True},
+        )
+        add = AddTurns(
+            store=self.store,
+            memos=memos,
+            reader=reader,
+            summaries=Summaries(self.store, reader, world.write, self.told),
+            episodes=self.log,
+            tokenizer=TOKENIZERS["o200k_base"],
+            clock=world.clock,
+            telemetry=self.told,
+        )
+        return sessions, add
+
+    async def begin(self, owner: OwnerKey = ALICE, **given: Any) -> SessionId:
+        return (await self.sessions.create(owner, **given)).facts.id
+
+    async def ask(self, session: str, query: str = "", owner: OwnerKey = ALICE, **given: Any):
+        recall = RecallRequest(
+            owner=owner, query=query, with_block=False, deadline_seconds=given.pop("deadline", None)
+        )
+        return await self.context(ContextRequest(session=session, recall=recall, **given))
+
+
+def turn(name: str, text: str, role: TurnRole = TurnRole.USER) -> Turn:
+    return Turn(id=name, role=role, text=text)
+
+
+async def test_replicas_that_take_turns_read_each_others_state() -> None:
+    talks = Talks()
+    session = await talks.begin()
+    replicas = [talks.add, talks.replica()[1], talks.replica()[1]]
+    for n in range(12):
+        text = "Yes." if n % 2 else f"Shall I take plan {n}?"
+        role = TurnRole.USER if n % 2 else TurnRole.ASSISTANT
+        await replicas[n % 3](ALICE, session, [turn(f"t{n}", text, role)], actor="k")
+    found = await talks.sessions.get(ALICE, session, turns=200)
+    assert found.block is not None
+    assert found.block.decisions == tuple(f"Shall I take plan {n}? → yes" for n in range(0, 12, 2))
+    assert [kept.sequence for kept in found.turns] == list(range(1, 13))
+
+
+async def test_replicas_at_once_lose_nothing() -> None:
+    talks = Talks()
+    session = await talks.begin()
+    replicas = [talks.replica()[1] for _ in range(4)]
+
+    async def writer(number: int) -> None:
+        for n in range(10):
+            said = turn(f"{number}-{n}", f"We decided to take plan {number}-{n}.")
+            await replicas[number](ALICE, session, [said], actor="k")
+
+    await asyncio.gather(*map(writer, range(4)))
+    found = await talks.sessions.get(ALICE, session, turns=200)
+    assert {k.turn.id for k in found.turns} == {f"{w}-{n}" for w in range(4) for n in range(10)}
+    assert found.block is not None
+    assert found.block.sequence == 40
+
+
+async def test_a_turn_whose_logging_failed_is_logged_when_it_is_sent_again() -> None:
+    talks = Talks()
+    session = await talks.begin(record_episodes=True)
+    said = turn("t", "That's wrong, I meant Monday.")
+    talks.log.away = True
+    with pytest.raises(Unavailable):
+        await talks.add(ALICE, session, [said], actor="k")
+    talks.log.away = False
+    again = await talks.add(ALICE, session, [said], actor="k")
+    assert (again.duplicates, again.recorded) == (("t",), True)
+    (episode,) = await talks.log.waiting(ALICE, session, limit=9)
+    assert (episode.content, episode.tags, episode.credential) == (said.text, (TurnTag.CORRECTION,), "k")
+    (task,) = await talks.log.due(talks.world.clock.now(), limit=9)
+    assert task.urgent
+
+
+async def test_whether_turns_are_logged_is_the_sessions_word_then_the_tenants() -> None:
+    talks = Talks()
+    tenant = OwnerKey(TenantId("recorded"), UserId("u"))
+    for owner, asked, recorded in ((ALICE, None, False), (tenant, None, True), (tenant, False, False)):
+        view = await talks.sessions.create(owner, record_episodes=asked)
+        assert view.facts.record_episodes is recorded
+
+
+async def test_blocks_that_could_not_be_summarised_are_summarised_later() -> None:
+    talks = Talks()
+    session = await talks.begin()
+    write = talks.world.write
+
+    class Broken:
+        async def one(self, *_: object) -> None:
+            raise Unavailable(Reason.DATABASE_UNAVAILABLE, "away")
+
+    object.__setattr__(talks.add.summaries, "write", Broken())
+    for n in range(22):
+        await talks.add(ALICE, session, [turn(f"t{n}", f"We decided on town {n}.")], actor="k")
+    assert talks.told.counts["session_blocks_total:summary_failed"] == 2
+    assert len(await talks.store.blocks(ALICE, session)) == 22
+    object.__setattr__(talks.add.summaries, "write", write)
+    await talks.add(ALICE, session, [turn("last", "We decided on the last town.")], actor="k")
+    assert [b.sequence for b in await talks.store.blocks(ALICE, session)] == list(range(11, 24))
+    rows = await talks.world.store.search_rows(ALICE, talks.world.embedder.model.id)
+    assert [row.head.current.kind for row in rows.rows] == [Kind.SUMMARY]
+
+
+async def test_a_summary_made_twice_is_one_memory() -> None:
+    talks = Talks()
+    session = await talks.begin()
+    for n in range(20):
+        await talks.add(ALICE, session, [turn(f"t{n}", f"We decided on town {n}.")], actor="k")
+    dropped = talks.store.drop_blocks
+
+    async def killed(*_: object) -> None:
+        raise Unavailable(Reason.REDIS_UNAVAILABLE, "killed in between")
+
+    talks.store.drop_blocks = killed  # type: ignore[method-assign, assignment]
+    await talks.add(ALICE, session, [turn("t20", "We decided on town 20.")], actor="k")
+    talks.store.drop_blocks = dropped  # type: ignore[method-assign]
+    await talks.add(ALICE, session, [turn("t21", "We decided on town 21.")], actor="k")
+    rows = await talks.world.store.search_rows(ALICE, talks.world.embedder.model.id)
+    assert len(rows.rows) == 1
+    assert len(await talks.store.blocks(ALICE, session)) == 12
+
+
+async def test_beginning_a_session_warms_the_users_memories() -> None:
+    talks = Talks()
+    asked: list[OwnerKey] = []
+    inner = talks.world.snapshots.snapshot
+
+    async def snapshot(owner: OwnerKey, requirement: Any):
+        asked.append(owner)
+        return await inner(owner, requirement)
+
+    talks.world.snapshots.snapshot = snapshot  # type: ignore[method-assign]
+    await talks.begin()
+    await asyncio.gather(*talks.sessions._warming)
+    assert asked == [ALICE]
+
+
+async def test_a_context_asks_the_store_once_while_memories_are_recalled() -> None:
+    talks = Talks()
+    session = await talks.begin()
+    await talks.world.say("my bicycle is blue")
+    asked: list[str] = []
+    both = asyncio.Barrier(2)
+    read, snapshot = talks.store.read, talks.world.snapshots.snapshot
+
+    async def reading(*given: Any, **named: Any):
+        asked.append("session")
+        await both.wait()
+        return await read(*given, **named)
+
+    async def loading(owner: OwnerKey, requirement: Any):
+        asked.append("memories")
+        await both.wait()
+        return await snapshot(owner, requirement)
+
+    talks.store.read = reading  # type: ignore[method-assign]
+    talks.world.snapshots.snapshot = loading  # type: ignore[method-assign]
+    async with asyncio.timeout(20):  # each waits for the other
+        await talks.ask(session, "bicycle")
+    assert sorted(asked) == ["memories", "session"]
+
+
+async def test_a_context_without_memories_has_the_session_and_says_so() -> None:
+    talks = Talks()
+    session = await talks.begin()
+    await talks.add(ALICE, session, [turn("t", "We decided on the red one.")], actor="k")
+
+    async def away(*_: object):
+        raise Unavailable(Reason.DATABASE_UNAVAILABLE, "away")
+
+    talks.world.snapshots.snapshot = away  # type: ignore[method-assign, assignment]
+    found = await talks.ask(session, "which one?")
+    assert found.missing == ("memories: DATABASE_UNAVAILABLE",)
+    assert (found.degraded, found.answer) == (True, None)
+    assert "red one" in found.block
+    assert talks.told.counts["context_degraded_total:memories"] == 1
+    talks.store.away = True
+    with pytest.raises(Unavailable):
+        await talks.ask(session, "which one?")
+
+
+async def test_a_part_that_is_late_is_left_out_and_named() -> None:
+    talks = Talks()
+    session = await talks.begin()
+    await talks.world.say("my bicycle is blue")
+    found = await talks.ask(session, "bicycle", deadline=0.0)
+    assert found.missing == ("memories: DEADLINE_EXCEEDED",)
+
+    async def slow(*_: object, **__: object) -> None:
+        await asyncio.sleep(30)
+
+    talks.store.read = slow  # type: ignore[method-assign, assignment]
+    with pytest.raises(DeadlineExceeded):
+        await talks.ask(session, "bicycle", deadline=0.0)
+    found = await talks.ask(session, "bicycle", deadline=0.3)
+    assert found.missing == ("session: DEADLINE_EXCEEDED",)
+    assert "bicycle" in found.block
+
+
+async def test_without_a_query_the_last_thing_the_user_said_is_asked() -> None:
+    talks = Talks()
+    await talks.world.say("my bicycle is blue")
+    await talks.world.say("the oven is broken")
+    session = await talks.begin()
+    await talks.add(
+        ALICE,
+        session,
+        [turn("a", "what about my bicycle?"), turn("b", "Let me see.", TurnRole.ASSISTANT)],
+        actor="k",
+    )
+    found = await talks.ask(session)
+    assert found.memories[0].recalled.head.current.text == "my bicycle is blue"
+
+
+async def test_using_a_session_keeps_it_and_looking_at_it_does_not() -> None:
+    talks = Talks()
+    session = await talks.begin()
+    clock = talks.world.clock
+    for _ in range(3):
+        clock.advance(timedelta(minutes=20))
+        await talks.ask(session, "hello")
+    assert (await talks.sessions.get(ALICE, session, turns=1)).status is SessionStatus.ACTIVE
+    clock.advance(timedelta(minutes=20))
+    assert (await talks.sessions.get(ALICE, session, turns=1)).status is SessionStatus.ACTIVE
+    clock.advance(timedelta(minutes=20))
+    assert (await talks.sessions.get(ALICE, session, turns=1)).status is SessionStatus.RELEASED
+
+
+async def test_a_released_session_goes_on_with_its_state() -> None:
+    talks = Talks()
+    session = await talks.begin()
+    await talks.add(ALICE, session, [turn("a", "We decided on the red one.")], actor="k")
+    await talks.sessions.update(ALICE, session, [FieldChange("tasks.t", {"text": "x", "status": "pending"})])
+    talks.world.clock.advance(timedelta(hours=2))
+    found = await talks.ask(session, "which one?")
+    assert "red one" in found.block
+    assert "Task" not in found.block
+    added = await talks.add(ALICE, session, [turn("b", "We also decided on the blue one.")], actor="k")
+    assert added.block is not None
+    assert len(added.block.decisions) == 2
+
+
+async def test_what_was_learned_from_is_not_given_again() -> None:
+    talks = Talks()
+    session = await talks.begin(record_episodes=True)
+    quiet = await talks.begin(BOB, record_episodes=True)
+    await talks.add(ALICE, session, [turn(f"t{n}", f"hello {n}") for n in range(3)], actor="k")
+    await talks.add(ALICE, session, [turn("c", "No, that's wrong.")], actor="k")
+    await talks.add(BOB, quiet, [turn("t", "hello")], actor="k")
+    await talks.log.bar(ALICE, session, ["t1"])
+    learned: list[tuple[OwnerKey, list[str]]] = []
+    fails = True
+
+    async def learn(task: LearningTask, episodes: Sequence[Episode]) -> None:
+        if fails:
+            raise Unavailable(Reason.OVERLOADED, "not now")
+        learned.append((task.owner, [e.turn_id for e in episodes]))
+
+    clock = talks.world.clock
+    queued = {job.name: job.waiting for job in await talks.jobs.states()}
+    assert queued == {"learn": 3}  # one for each session, and one that hurries because of the correction
+    idle = Learning(talks.log, talks.jobs, clock, talks.told)
+    clock.advance(timedelta(minutes=5))
+    assert await idle.tick() == 0
+    assert talks.told.gauges == {
+        "episodes_waiting": 4,
+        "episode_sessions_waiting": 2,
+        "episode_lag_seconds": 300,
+    }
+    learning = Learning(talks.log, talks.jobs, clock, talks.told, learn)
+    runner = JobRunner(talks.jobs, {"learn": learning}, clock, talks.told, talks.world.ids.new())
+
+    async def run(owner: OwnerKey, of: SessionId) -> object:
+        return await runner.run(Job(1, "learn", owner, {"session": of}, 0))
+
+    assert isinstance(await run(ALICE, session), Retry)
+    fails = False
+    assert isinstance(await run(BOB, quiet), Done)
+    assert learned == []
+    assert isinstance(await run(ALICE, session), Done)
+    assert learned == [(ALICE, ["t0", "t2", "c"])]
+    assert isinstance(await run(ALICE, session), Done)
+    clock.advance(timedelta(minutes=26))
+    assert await learning.tick() == 1
+    assert await learning.tick() == 0
+    assert isinstance(await run(BOB, quiet), Done)
+    assert learned[1:] == [(BOB, ["t"])]
+    await learning.tick()
+    assert talks.told.gauges["episodes_waiting"] == 0
