@@ -14,7 +14,7 @@ from memory_service.app.fragmenting import WORDINGS_MAX
 from memory_service.app.unmerge import Unmerge
 from memory_service.app.workspace import Workspace
 from memory_service.domain.ids import MemoryId, OwnerKey, TenantId, UserId
-from memory_service.domain.memory import MemoryHead, Relation, Status
+from memory_service.domain.memory import Kind, MemoryHead, Relation, Status
 from memory_service.domain.records import JournalEvent, MemoryFilter
 from tests.app.harness import ALICE, World, device
 from tests.app.test_consolidation import Measured
@@ -33,12 +33,12 @@ def deduplication(world: World) -> Deduplication:
     return Deduplication(Consolidator(replace(world.changes, drafting=drafting)))
 
 
-async def apart(world: World, *texts: str, owner: OwnerKey = ALICE) -> list[MemoryId]:
+async def apart(world: World, *texts: str, owner: OwnerKey = ALICE, kind: Kind | None = None) -> list[MemoryId]:
     """Each as a memory of its own: their writers name what they had seen, so that none is joined as it is written."""
     found = []
     for text in texts:
         world.clock.advance(timedelta(hours=1))
-        result = await world.say(text, owner, device(f"d {text}", seen={}))
+        result = await world.say(text, owner, device(f"d {text}", seen={}), kind=kind)
         assert result.memory is not None
         found.append(result.memory.id)
     return found
@@ -105,7 +105,7 @@ async def test_thirty_wordings_become_one_and_two_facts_stay_two() -> None:
     wordings += ["I'm fond of green tea", "I enjoy green tea"]
     assert len(set(wordings)) == 30
     others = ["I like black tea", "My sister likes green tea", "I do not like green tea"]
-    await apart(world, *wordings, *others)
+    await apart(world, *wordings, *others, kind=Kind.PREFERENCE)
     assert await deduplication(world)(ALICE) == 30
     left = {head.current.text: head.current.support for head in await standing(world)}
     assert {text for text, support in left.items() if support == 1} == set(others)

@@ -158,6 +158,25 @@ async def test_only_a_deep_recall_finds_the_archive_and_says_so(life: Life):
     assert texts(await life.ask(MARK, deep=False)) == [hot.current.text]
 
 
+async def test_what_is_searched_by_other_words_too_stays_in_the_archive(life: Life):
+    """A file could neither give those words back nor lose one at once when it is forgotten."""
+    head = await life.say("I like green tea")
+    assert (await life.say("Green tea is what I like")).id == head.id
+    await life.archive(head)
+    life.world.clock.advance(timedelta(days=31))
+    assert await life.step(life.owner) == 0
+    for words in ("I like green tea", "Green tea is what I like"):
+        assert texts(await life.ask(words)) == [head.current.text]
+    plain = await life.freeze(f"I lived in {MARK}")
+    assert plain[0].cold
+
+
+async def test_a_list_of_what_was_believed_has_cold_memories(life: Life):
+    (cold,) = await life.freeze(f"I lived in {MARK}")
+    page = await life.store.list(life.owner, MemoryFilter(), limit=9, recorded_at=cold.current.recorded_at)
+    assert [(h.id, h.cold, h.current.version) for h in page.heads] == [(cold.id, True, cold.current.version)]
+
+
 async def test_a_filter_and_an_agents_secrets_hold_in_the_archive_too(life: Life):
     await life.freeze(f"private {MARK}", agent="one", visibility=Visibility.PRIVATE)
     await life.freeze(f"tagged {MARK}", tags=("x",))
