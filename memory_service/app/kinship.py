@@ -112,6 +112,7 @@ class Kin:
 
 
 _BY_STRUCTURE: Final = Judgement(StatementRelation.DIFFERENT, 1.0, "one slot: the vocabulary decides")
+_HINTS: Final = frozenset({"hint", "change"})
 _SAME_TALK: Final = 0.2
 _TAKEN_BACK: Final = Judgement(StatementRelation.OPPOSITE, 0.6, "taken back by its wording")
 CONTRADICTED: Final = Judgement(StatementRelation.OPPOSITE, 1.0, "contradicts what is confirmed here")
@@ -364,6 +365,9 @@ def _judged(head: MemoryHead, draft: Draft, cosine: float | None, closeness: flo
     same_slot = same_slot and draft.mapped
     earlier, later = read(version.text), read(draft.text)
     judgement = judge(earlier, later, cosine=cosine, same_slot=same_slot)
+    if judgement.relation is StatementRelation.OPPOSITE and later.signs & _HINTS:
+        # The same said again with another value, and "now": also where the one before told of a change as well.
+        judgement = replace(judgement, relation=StatementRelation.UPDATE)
     guesses = draft.source is Source.INFERRED and version.tier is Tier.CANDIDATE
     if not same_slot and not sure(judgement, earlier, later, cosine, guesses=guesses):
         judgement = Judgement(StatementRelation.DIFFERENT, judgement.certainty, f"unsure: {judgement.reason}")
@@ -393,6 +397,12 @@ def _comparable(head: MemoryHead, draft: Draft) -> bool:
     return private == (False, False) or (all(private) and version.provenance.agent == draft.statement.agent)
 
 
+def _in_common(head: MemoryHead, draft: Draft) -> float:
+    """Weight of the words that both have."""
+    later = read(draft.text).terms
+    return round(sum(weight for term, weight in read(head.current.text).terms.items() if term in later), 3)
+
+
 def _happened(head: MemoryHead, draft: Draft, judgement: Judgement, now: datetime) -> bool:
     """Whether one of two conflicting statements tells what happened: another day's event does not undo it.
 
@@ -420,10 +430,15 @@ def _sorted(workspace: Workspace, draft: Draft, judged: Mapping[MemoryId, Judged
                 rivals[memory_id] = (head, judgement)
         elif judgement.relation is StatementRelation.REFINEMENT:
             narrowed.append(head)
-    # Who says that something changed means one thing; the surest is taken, the others stay as they are.
-    changed = sorted(pair for pair in ((j.certainty, str(i)) for i, (_, j) in rivals.items() if _updates(j)))
-    for _, other in changed[:-1]:
-        rivals = {i: pair for i, pair in rivals.items() if str(i) != other}
+    named = read(draft.text).names
+    known = {i: read(workspace.heads[i].current.text).names for i in judged if i in workspace.heads}
+    if any(names & named for names in known.values()):
+        # It names something that is remembered, so it is about that, and not about another of the kind.
+        rivals = {i: pair for i, pair in rivals.items() if not known[i] or known[i] & named}
+    # Who says that something changed means one thing: what has most words in common with it. The others stay.
+    changed = sorted((_in_common(head, draft), j.certainty, str(i)) for i, (head, j) in rivals.items() if _updates(j))
+    others = {key for _, _, key in changed[:-1]}
+    rivals = {i: pair for i, pair in rivals.items() if str(i) not in others}
     best = max(same, key=lambda pair: (pair[0], str(pair[1].id)), default=None)
     return Kin(best[1] if best else None, (), rivals, narrowed)
 

@@ -36,7 +36,6 @@ def test_what_a_life_is_made_of(event: JournalEvent, before: State | None, after
 @pytest.mark.parametrize(
     ("event", "before", "after"),
     [
-        (JournalEvent.CREATED, None, _ARCHIVED),
         (JournalEvent.CREATED, _SETTLED, _SETTLED),
         (JournalEvent.PROMOTED, _SETTLED, _SETTLED),
         (JournalEvent.PROMOTED, _ARCHIVED, _SETTLED),

@@ -47,7 +47,8 @@ def sure(
         near = cosine is None or cosine >= MERGE_COSINE_MIN
         return near and left <= MERGE_LEFT_MAX and {v for _, v in earlier.numbers} == {v for _, v in later.numbers}
     if judgement.relation in _CONFLICTS:
-        if judgement.certainty < CONFLICT_CERTAINTY_MIN:
+        alike = shared >= CONFLICT_SHARED_MIN and cosine is not None and cosine >= CONFLICT_COSINE_MIN
+        if judgement.certainty < CONFLICT_CERTAINTY_MIN and not alike:
             return False
         if judgement.relation is StatementRelation.OPPOSITE and not guesses:
             least = min(sum(earlier.terms.values()), sum(later.terms.values())) - shared
