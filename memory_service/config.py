@@ -172,6 +172,33 @@ class Settings(BaseSettings):
     extracted_confidence_min: Annotated[
         float, Field(description="Extracted assertions given less confidence are refused; 0: none is.", ge=0, le=1)
     ] = 0.0
+    consolidation_memories_min: Annotated[
+        int, Field(description="Memories of a slot or topic that say the same and are merged into one.", ge=2, le=200)
+    ] = 3
+    cold_url: Annotated[
+        SecretStr | None,
+        Field(
+            description="Where cold memories go: the URI of a folder or object store, shared by all servers. "
+            "Unset: `cold` in the data folder."
+        ),
+    ] = None
+    cold_after_days: Annotated[
+        float, Field(description="Days that an archived memory stays hot once it is idle.", ge=0, le=36_500)
+    ] = 30.0
+    cold_read_bytes_max: Annotated[
+        int, Field(description="Most bytes of cold storage that one deep recall reads.", ge=1 << 20)
+    ] = 256 << 20
+    llm_base_url: Annotated[
+        str,
+        Field(description="Base of an OpenAI-compatible chat API that words merged memories. Empty: rules alone do."),
+    ] = ""
+    llm_api_key: Annotated[SecretStr | None, Field(description="Its key.")] = None
+    llm_model: Annotated[str, Field(description="Its model.")] = ""
+    llm_seconds_max: Annotated[float, Field(description="Time for one call to it.", gt=0, le=600)] = 20.0
+    llm_tries_max: Annotated[int, Field(description="Calls for one text in all.", ge=1, le=10)] = 3
+    llm_tokens_per_day_max: Annotated[
+        int, Field(description="Tokens a process may spend on it in a day; failed calls count in full.", ge=0)
+    ] = 1_000_000
     l1_bytes_max: Annotated[int, Field(description="Memory for owner snapshots in this process.", ge=1 << 20)] = (
         512 << 20
     )
@@ -259,6 +286,12 @@ class Settings(BaseSettings):
     def _tls_is_whole(self) -> Self:
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key go together: with one alone nothing would be encrypted")
+        return self
+
+    @model_validator(mode="after")
+    def _llm_is_whole(self) -> Self:
+        if self.llm_base_url and not self.llm_model:
+            raise ValueError("llm_model must be named for the service at llm_base_url")
         return self
 
     @property

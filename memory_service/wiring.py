@@ -16,6 +16,8 @@ from memory_service.adapters.embedders.openai import OpenAISettings
 from memory_service.adapters.inmemory.backend import InMemoryBackend
 from memory_service.adapters.inmemory.sessions import InMemorySessionStore
 from memory_service.adapters.inmemory.shared_cache import InMemorySharedCache
+from memory_service.adapters.llm import Budget, LlmSettings, OpenAISummarizer
+from memory_service.adapters.parquet import FolderFiles, ParquetColdStore, files_of_uri
 from memory_service.adapters.postgres.backend import PostgresBackend
 from memory_service.adapters.prometheus.telemetry import PrometheusTelemetry
 from memory_service.adapters.redis.sessions import RedisSessionStore
@@ -31,7 +33,16 @@ from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.add_turns import AddTurns
 from memory_service.app.archiving import Cap, Decay
 from memory_service.app.cache_drops import CacheDrops
+from memory_service.app.cold import ColdSettings, ColdStorage
+from memory_service.app.consolidation import (
+    Consolidation,
+    ConsolidationSettings,
+    Consolidator,
+    Deduplication,
+    FirstWording,
+)
 from memory_service.app.correct import Correct
+from memory_service.app.deep import DeepSearch, DeepSettings
 from memory_service.app.drafts import Drafting
 from memory_service.app.experiments import Outcomes
 from memory_service.app.feed import ChangeFeed
@@ -59,16 +70,18 @@ from memory_service.app.session_memos import Memos
 from memory_service.app.sessions import Sessions
 from memory_service.app.sync import Sync
 from memory_service.app.tokens import Tokens
+from memory_service.app.unmerge import Unmerge
 from memory_service.app.upkeep import Upkeep
 from memory_service.app.watch import Watch
 from memory_service.app.write import Write
 from memory_service.config import EmbedderName, Settings
-from memory_service.domain.errors import MemoryServiceError
+from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
 from memory_service.jobs.runner import Periodic
 from memory_service.jobs.worker import Worker
 from memory_service.ports.clock import Clock, Ids
+from memory_service.ports.cold_store import ColdStore
 from memory_service.ports.embedder import Embedder
 from memory_service.ports.job_queue import WorkSettings
 from memory_service.ports.sessions import SessionLimits
@@ -119,6 +132,7 @@ class Application:
     outcomes: Outcomes
     changes: Changes
     upkeep: Upkeep
+    summarizer: OpenAISummarizer | None
     schedule: Schedule
     jobs: tuple[Periodic | Worker, ...]
 
@@ -157,6 +171,8 @@ class Application:
             await asyncio.wait_for(self.l1.flushed(), _LAST_NEWS_SECONDS_MAX)
         await self.l1.close()
         await self.l2.close()
+        if self.summarizer is not None:
+            await self.summarizer.close()
         await self.cache.close()
         await self.session_store.close()
 
@@ -228,6 +244,8 @@ async def build_application(
     tokens = Tokens(await backend.keys.secret("tokens"))
     accesses = AccessRecorder(store, telemetry, policies, on_write=l1.storing_accesses)
     queries = CachedQueryEmbedder(embedder, cache, telemetry)
+    cold: ColdStore = backend.cold if isinstance(backend, InMemoryBackend) else cold_store(settings)
+    summarizer = _summarizer(settings, clock, telemetry)
     recall = Recall(
         snapshots=l1,
         store=store,
@@ -236,6 +254,7 @@ async def build_application(
         clock=clock,
         telemetry=telemetry,
         policies=policies,
+        archive=DeepSearch(store, cold, DeepSettings(bytes_max=settings.cold_read_bytes_max)),
     )
     write = Write(changes)
     calls = ChangeCalls(
@@ -245,6 +264,7 @@ async def build_application(
         rollback_case=Rollback(changes),
         resolve_case=Resolve(changes),
         revoke_case=Revoke(changes),
+        unmerge_case=Unmerge(changes),
         review_case=Review(changes),
         tokens=tokens,
         policies=policies,
@@ -301,7 +321,12 @@ async def build_application(
     learning = Learning(backend.episodes, backend.jobs, clock, telemetry)
     authenticator = Authenticator(backend.keys, clock, settings.key_cache_seconds)
     upkeep = Upkeep(
-        (MoveWords(changes), *Decay.both(changes), Promotion(changes), Rejudge(changes), Cap(changes)), telemetry
+        (
+            *(MoveWords(changes), *Decay.both(changes), Promotion(changes), Rejudge(changes), Cap(changes)),
+            *_merging_steps(settings, changes, summarizer),
+            ColdStorage(changes, cold, ColdSettings(hot=timedelta(days=settings.cold_after_days))),
+        ),
+        telemetry,
     )
     schedule = Schedule(
         upkeep,
@@ -344,6 +369,7 @@ async def build_application(
         changes=changes,
         outcomes=outcomes,
         upkeep=upkeep,
+        summarizer=summarizer,
         schedule=schedule,
         jobs=(
             Periodic("access_flush", settings.access_flush_seconds, accesses.flush),
@@ -355,6 +381,44 @@ async def build_application(
             *(_work(settings, backend, schedule, learning, clock, ids, telemetry) if settings.worker else ()),
         ),
     )
+
+
+def cold_store(settings: Settings) -> ParquetColdStore:
+    """Cold storage where the settings say.
+
+    Raises:
+        InvalidInput: `cold_url` is not an address that is understood.
+    """
+    if settings.cold_url is None:
+        return ParquetColdStore(FolderFiles(settings.data_dir / "cold"))
+    try:
+        return ParquetColdStore(files_of_uri(settings.cold_url.get_secret_value()))
+    except ValueError as error:
+        raise InvalidInput(Reason.FIELD_INVALID, f"MEMORY_SERVICE_COLD_URL {error}", field="cold_url") from error
+
+
+def _summarizer(settings: Settings, clock: Clock, telemetry: PrometheusTelemetry) -> OpenAISummarizer | None:
+    """What words merged memories, where a model is named for it."""
+    if not settings.llm_base_url:
+        return None
+    key = settings.llm_api_key
+    reached = LlmSettings(
+        base_url=settings.llm_base_url,
+        model=settings.llm_model,
+        api_key=key.get_secret_value() if key else "",
+        seconds_max=settings.llm_seconds_max,
+        tries_max=settings.llm_tries_max,
+    )
+    return OpenAISummarizer(reached, Budget(clock, settings.llm_tokens_per_day_max), telemetry)
+
+
+def _merging_steps(
+    settings: Settings, changes: Changes, summarizer: OpenAISummarizer | None
+) -> tuple[Consolidation, Deduplication]:
+    """The steps that make one memory of several that say the same."""
+    wanted = ConsolidationSettings(memories_min=settings.consolidation_memories_min)
+    consolidator = Consolidator(changes, summarizer=summarizer or FirstWording(), settings=wanted)
+    return Consolidation(consolidator), Deduplication(consolidator)
 
 
 def _work(

@@ -15,12 +15,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from memory_service.app.commands import Affected, ChangeResult, Effect
-from memory_service.app.drafts import TEMPORARY_KINDS, Draft
-from memory_service.app.kinship import ANOTHER_VALUE, CONTRADICTED, NO_KIN, Kin
+from memory_service.app.drafts import Draft
+from memory_service.app.fragmenting import WORDINGS_MAX
+from memory_service.app.kinship import NO_KIN, Kin
+from memory_service.app.rivals import EXPLICIT, Rivals
 from memory_service.app.settling import Settling, ruling_details
 from memory_service.app.workspace import Authorship, Workspace, affected, provenance
-from memory_service.domain.arbitration import Ruling, Side, Verdict, arbitrate, readjudicate
-from memory_service.domain.decay import DEFAULT_DECAY, DecayPolicy, last_said
+from memory_service.domain.arbitration import Ruling, Verdict
+from memory_service.domain.decay import DEFAULT_DECAY, DecayPolicy
 from memory_service.domain.errors import FailedPrecondition, LimitExceeded, Reason
 from memory_service.domain.evidence import ENTRIES_MAX, Evidence
 from memory_service.domain.ids import MemoryId
@@ -39,16 +41,13 @@ from memory_service.domain.memory import (
 )
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.records import Fragment, JournalEvent
-from memory_service.domain.relations import Judgement, StatementRelation
+from memory_service.domain.relations import StatementRelation
 from memory_service.domain.siblings import Value, settle
 from memory_service.ports.clock import Ids
 
-EXPLICIT = frozenset({Source.EXPLICIT, Source.EXPLICIT_CORRECTION})
 _CONCURRENT = "concurrent: neither writer had seen the other"
 _OWN = "own"
 _FORGOTTEN = "what it says was forgotten, and its writer had not seen that"
-WORDINGS_MAX = 8
-"""Wordings that a memory is searched by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +127,14 @@ class Admission:
             return self._suppress(by, touched)
         return self._enter(draft, by, terms, same, encounter)
 
+    @property
+    def _rivals(self) -> Rivals:
+        return Rivals(self.workspace, self.parameters, self.decay, self.similar, self.kin)
+
     def suppress(self, by: Authorship, operation: str, reason: str = _FORGOTTEN) -> ChangeResult:
         """Accept a change that remembers nothing, since what it is about was forgotten, or for another reason."""
         self.workspace.advance(by, operation)
         return self._suppress(by, (), reason)
-
-    def rivals_of(self, draft: Draft, window: Window, now: datetime) -> list[MemoryHead]:
-        """Standing memories of the draft's slot that claim something else and cannot hold beside it."""
-        others = [h for h in self.workspace.in_slot(draft.slot) if h.current.claim != draft.claim]
-        found = [head for head in others if not head.current.merged and self._competes(draft, head, window)]
-        spoken_of = [h for h, judgement in self.kin.rivals.values() if self._meets(draft, h, judgement, window, now)]
-        return [*found, *(head for head in spoken_of if head not in found)]
 
     # Checks ------------------------------------------------------------------------------------------------
 
@@ -172,29 +168,6 @@ class Admission:
         if draft.source in EXPLICIT or relearnt:
             return bool(origins)
         return bool(origins) or bool(stones) or self.workspace.was_forgotten(draft.text)
-
-    def _competes(self, draft: Draft, head: MemoryHead, window: Window) -> bool:
-        """Whether both cannot hold: one-valued slot, overlapping times, neither an exception to the other."""
-        if draft.cardinality is Cardinality.MANY and head.id not in self.similar:
-            return False
-        if draft.temporary != (head.current.kind in TEMPORARY_KINDS):
-            return False
-        return window.overlaps(head.current.window)
-
-    def _meets(self, draft: Draft, head: MemoryHead, judgement: Judgement, window: Window, now: datetime) -> bool:
-        """Whether a memory that the draft speaks of cannot hold beside it: an exception replaces no rule (E2)."""
-        old = head.current
-        if old.claim == draft.claim or old.merged:
-            return False
-        if head.id == self.kin.corrected:
-            return True
-        passing = draft.kind is Kind.TEMPORARY_PREFERENCE or draft.expires_at is not None
-        if passing and old.kind not in TEMPORARY_KINDS:
-            return False
-        # The date of an event is what is claimed of it: another date contradicts it though the two do not overlap.
-        dated = old.kind is Kind.EVENT and not old.window.over(now)
-        told = judgement.relation is StatementRelation.UPDATE or draft.kind is Kind.EVENT
-        return window.overlaps(old.window) or (dated and told)
 
     def _same(self, draft: Draft, by: Authorship, terms: Terms) -> MemoryHead | None:
         """The memory that says the same of the same time; what held at another time is another memory."""
@@ -244,7 +217,7 @@ class Admission:
         A statement of the past only, which cannot replace a rival there, leaves the present as it is.
         """
         window = self._window(draft, same, by, terms)
-        rivals = {h.id: h for h in (*terms.against, *self.rivals_of(draft, window, by.now))}
+        rivals = {h.id: h for h in (*terms.against, *self._rivals.of(draft, window, by.now))}
         if terms.rewrites is not None:
             rivals.pop(terms.rewrites.id, None)
         encounter = _Encounter(window)
@@ -260,43 +233,12 @@ class Admission:
                 # A guess is observed before it may replace anything (E3).
                 encounter.standing.append((rival, rival.current.evidence, None))
                 continue
-            ruling = self._rule(draft, rival, same, by.now)
+            ruling = self._rivals.rule(draft, rival, same, by.now)
             if ruling.verdict is Verdict.REPLACE:
                 encounter.replaced.append((rival, ruling))
             elif not past:
                 encounter.standing.append((rival, rival.current.evidence, ruling))
         return encounter
-
-    def _rule(self, draft: Draft, rival: MemoryHead, same: MemoryHead | None, now: datetime) -> Ruling:
-        _, judgement = self.kin.rivals.get(rival.id, (rival, None))
-        updates = judgement is not None and (
-            judgement.relation is StatementRelation.UPDATE or rival.id == self.kin.corrected
-        )
-        if updates and judgement is not None and draft.source in EXPLICIT:
-            # Who says that something changed corrects what was said before (E4).
-            return Ruling(Verdict.REPLACE, f"explicit correction by its wording: {judgement.reason}")
-        if not updates and draft.source is Source.INFERRED and rival.current.tier is Tier.CANDIDATE:
-            # Neither was told; a guess does not decide against a guess (E3).
-            return Ruling(Verdict.CONTEST, "two guesses that contradict each other wait for evidence")
-        structural = judgement is not None and (judgement is CONTRADICTED or judgement.reason == ANOTHER_VALUE)
-        by_wording = judgement is not None and not structural and not updates
-        if by_wording and rival.current.tier is not Tier.CANDIDATE:
-            # By wording alone they contradict each other, and nothing says which holds now.
-            return Ruling(Verdict.CONTEST, "contradicts it by its wording")
-        ruling = arbitrate(
-            source=draft.source,
-            confidence=draft.confidence,
-            old_confidence=rival.current.confidence,
-            old_access_count=rival.usage.access_count,
-            parameters=self.parameters,
-        )
-        disputed = [h for h in (same, rival) if h is not None and h.current.status is Status.CONTESTED]
-        if same is None or len(disputed) < 2 or ruling.verdict is Verdict.REPLACE:
-            return ruling
-        # New evidence in a dispute: what was said again now weighs with all that stands behind it (E5).
-        said = replace(side_of(same, self.decay, now), support=same.current.support + 1, strength=1.0, said_at=now)
-        again = readjudicate([said, side_of(rival, self.decay, now)], self.parameters)
-        return again[1] if again is not None and again[0] == 0 else ruling
 
     def _enter(
         self, draft: Draft, by: Authorship, terms: Terms, same: MemoryHead | None, encounter: _Encounter
@@ -587,19 +529,6 @@ def _tier(draft: Draft, own: MemoryHead | None = None) -> Tier:
     if own.current.tier is Tier.ARCHIVE:
         return Tier.CANDIDATE if draft.sensitive or own.current.source is Source.INFERRED else Tier.LONG_TERM
     return own.current.tier
-
-
-def side_of(head: MemoryHead, decay: DecayPolicy, now: datetime) -> Side:
-    """A contested memory as arbitration weighs it again (E5)."""
-    version = head.current
-    return Side(
-        confidence=version.confidence,
-        support=max(version.support, 1),
-        strength=decay.strength(head, now),
-        access_count=head.usage.access_count,
-        said_at=last_said(head),
-        observed=version.tier is Tier.CANDIDATE,
-    )
 
 
 def _id(head: MemoryHead | None) -> MemoryId | None:

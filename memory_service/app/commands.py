@@ -244,3 +244,28 @@ class RevokeResult:
     clock: VectorClock
     dot: Dot | None
     replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnmergeCommand:
+    """Take a merged memory apart again."""
+
+    memory_id: MemoryId
+    etag: str = ""
+    reason: str = ""
+
+
+def pack_result(result: ChangeResult) -> dict[str, object]:
+    """A change's answer without memory text, as JSON-compatible data."""
+    memory = result.memory
+    return {
+        "memory": [str(memory.id), memory.current.version] if memory else None,
+        "effect": result.effect.value,
+        "affected": [
+            [str(a.memory_id), a.head.current.version if a.head else 0, a.effect.value, a.reason]
+            for a in result.affected
+        ],
+        "revision": int(result.revision),
+        "clock": dict(result.clock),
+        "dot": [result.dot.device, result.dot.counter],
+    }

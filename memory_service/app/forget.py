@@ -20,7 +20,8 @@ from memory_service.app.commands import (
     Statement,
 )
 from memory_service.app.disputes import left_alone
-from memory_service.app.fragmenting import WHOLE_WIDTH_MAX, width
+from memory_service.app.fragmenting import WHOLE_WIDTH_MAX, fragment, width
+from memory_service.app.merging import Merging
 from memory_service.app.replay import clock_of, stored_outcome
 from memory_service.app.service import Changes, statement_payload
 from memory_service.app.targets import not_found, slot_key
@@ -210,8 +211,14 @@ class Forget:
         return [h for h in heads if workspace.digest(TombstoneScope.CLAIM, h.current.claim) in digests]
 
     async def _with_derived(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> list[MemoryHead]:
-        """`heads` and everything derived from them, however far (F8)."""
+        """`heads`, what those that are merges absorbed, and everything derived from them, however far (F8)."""
         found = {head.id: head for head in heads}
+        unseen = list(found)
+        while unseen:
+            merges = await Merging(workspace, self.changes.settling(workspace)).find(unseen)
+            absorbed = {source.id: source for merge in merges for source in merge.superseded}
+            unseen = [i for i in absorbed if i not in found]
+            found |= {i: absorbed[i] for i in unseen}
         frontier = list(found)
         while frontier:
             derived: list[MemoryId] = []
@@ -230,26 +237,37 @@ class Forget:
         await workspace.load([head.current.slot for head in heads], [])
         workspace.adopt(heads)
 
-    async def _unsay(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> None:
-        """Stage that what took these memories' place is no longer found by their words (see `Kin.context`)."""
+    async def _unsay(self, workspace: Workspace, heads: Sequence[MemoryHead], kept: set[str]) -> None:
+        """Stage that what took these memories' place is no longer found by their words (see `Kin.context`).
+
+        The words in `kept` are those of others that stay, too, as are a follower's own.
+        """
         forgotten = {head.id for head in heads}
         for old in heads:
             followers = [i for i in await self._followers(workspace, old.id) if i not in forgotten]
             if not followers:
                 continue
             versions = [old.current, *(await workspace.change.versions(old.id))]
-            for text in {v.text for v in versions} | set(await _wordings(workspace, old)):
-                for follower in followers:
-                    workspace.unsay(follower, text)
+            texts = ({v.text for v in versions} | set(await _wordings(workspace, old))) - kept
+            # What lies in cold storage is searched by no words but its own.
+            for follower in (head for head in await workspace.change.heads(followers) if not head.cold):
+                for text in texts.difference(fragment(follower.current.text)):
+                    workspace.unsay(follower.id, text)
 
     async def _followers(self, workspace: Workspace, memory_id: MemoryId) -> list[MemoryId]:
-        """What took a memory's place, what took that one's place, and so on: words are lent along that line."""
+        """What took a memory's place, what took that one's place, and so on: words are lent along that line.
+
+        A merge has the words of what it was made of, and they get back what it was called since.
+        """
         found: dict[MemoryId, None] = {}
         frontier = [memory_id]
         while frontier:
-            links = await workspace.change.linked(frontier, Relation.SUPERSEDES)
             wanted = set(frontier)
-            frontier = [k.from_id for k in links if k.to_id in wanted and k.from_id not in found]
+            links = await workspace.change.linked(frontier, Relation.SUPERSEDES)
+            after = [k.from_id for k in links if k.to_id in wanted]
+            for link in await workspace.change.linked(frontier, Relation.MERGED_INTO):
+                after += [link.from_id, link.to_id]
+            frontier = [i for i in dict.fromkeys(after) if i not in found and i != memory_id]
             found |= dict.fromkeys(frontier)
         return list(found)
 
@@ -275,16 +293,30 @@ class Forget:
             workspace.tombstone_of_digest(TombstoneScope.MEMORY, stone.digest, by, stone.claims)
             for digest_of_claim in stone.claims:
                 workspace.tombstone_of_digest(TombstoneScope.CLAIM, digest_of_claim, by)
-        await self._unsay(workspace, heads)
+        settling = self.changes.settling(workspace)
+        merging = Merging(workspace, settling)
+        going = frozenset(head.id for head in heads)
+        kept: set[str] = set()
+        kept_claims: set[str] = set()
+        for merge in await merging.find(going):
+            # Only what one source said goes: the merge with it, the other sources are what they were.
+            if merge.untouched:
+                for item in await merging.restore(merge, by, reason, without=going):
+                    back = workspace.heads[item.memory_id]
+                    kept |= {back.current.text, *await _wordings(workspace, back)}
+                    kept_claims.add(back.current.claim)
+        await self._unsay(workspace, heads, kept)
         for head in heads:
             seen, unseen = await _claims(workspace, head, by)
-            wordings = await _wordings(workspace, head)
+            seen = [claim for claim in seen if claim not in kept_claims]
+            wordings = [text for text in await _wordings(workspace, head) if text not in kept]
             seen += [claim for claim in map(partial(_claim_like, head), wordings) if claim not in seen]
             workspace.tombstone(TombstoneScope.MEMORY, str(head.id), by, seen + unseen)
             for claim in seen:
                 workspace.tombstone(TombstoneScope.CLAIM, claim, by)
             for wording in (head.current.text, *wordings):
-                workspace.stop_wording(wording, by)
+                if wording not in kept:
+                    workspace.stop_wording(wording, by)
             workspace.note(
                 JournalEvent.FORGOTTEN,
                 head.id,
@@ -294,7 +326,6 @@ class Forget:
                 before=head.current.status.value,
             )
             workspace.forget(head)
-        settling = self.changes.settling(workspace)
         settling.slots_of([head.current for head in heads], by)
         contested = [head.id for head in heads if head.current.status is Status.CONTESTED]
         settling.release(await left_alone(workspace, contested), by)

@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from memory_service.domain.ids import MemoryId
+from memory_service.domain.records import Fragment
+from memory_service.domain.text import analyse
 from memory_service.domain.text.scripts import UNSPACED
 
 FRAGMENT_WIDTH_MAX: Final = 600
@@ -13,6 +16,8 @@ FRAGMENT_WIDTH_MAX: Final = 600
 WHOLE_WIDTH_MAX: Final = 750
 """Longest text that stays in one piece: better whole than with a scrap left over."""
 FRAGMENTS_MAX: Final = 48
+WORDINGS_MAX: Final = 8
+"""Wordings that a memory is searched by."""
 
 _UNSPACED_WIDTH: Final = 3
 """A Chinese character says about as much as three letters."""
@@ -49,6 +54,14 @@ def fragment(text: str, width_max: int = FRAGMENT_WIDTH_MAX) -> list[str]:
         used += size
     pieces.append(current)
     return [piece.strip() for piece in pieces if piece.strip()] or [text]
+
+
+def waiting_fragments(memory_id: MemoryId, content_version: int, text: str) -> list[Fragment]:
+    """The pieces of a text as they are searched; their vectors are made by the backfill job."""
+    return [
+        Fragment(memory_id, content_version, ordinal, piece, tuple(analyse(piece)))
+        for ordinal, piece in enumerate(fragment(text))
+    ]
 
 
 def _sentences(text: str, width_max: int) -> Iterator[str]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.context_block import TokenEstimate, build_context_block, estimate_tokens
+from memory_service.app.deep import DeepSearch
 from memory_service.app.policies import STARTING_POLICIES, OwnerPolicies
 from memory_service.app.query_vector import Embedded, Pace, QueryVector
 from memory_service.app.reading import AsOf, Shown, check_as_of, check_filter, standings
@@ -26,7 +27,7 @@ from memory_service.app.validation import check_count, check_name, check_vector,
 from memory_service.domain import limits
 from memory_service.domain.errors import DeadlineExceeded, InvalidInput, Reason
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import MemoryHead, Status
+from memory_service.domain.memory import MemoryHead, Status, Tier
 from memory_service.domain.ranking import Combination, Ranked, RankingProfile, ScoreBreakdown, rank
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list, names_list, neighbour_places
@@ -68,6 +69,7 @@ class RecallRequest:
         agent: the agent that asks; other agents' private memories stay hidden (C14).
         reinforce: count the memories returned as used (E1). A recall of the past never counts.
         with_block: make the context block; whoever makes one of its own leaves it out.
+        deep: search the archive and cold storage too (P9); only about the present.
         resolve_time: take a past time that the query names, read in `time_zone` against now, as `as_of_valid`.
             With either time given nothing is read from the query.
         time_zone: IANA name, UTC when empty.
@@ -87,6 +89,7 @@ class RecallRequest:
     agent: str = ""
     reinforce: bool = True
     with_block: bool = True
+    deep: bool = False
     resolve_time: bool = False
     time_zone: str = ""
 
@@ -190,6 +193,7 @@ class Recall:
     policies: OwnerPolicies = STARTING_POLICIES
     settings: RecallSettings = field(default_factory=RecallSettings)
     pace: Pace = field(default_factory=Pace)
+    archive: DeepSearch | None = None
 
     @property
     def _queries(self) -> QueryVector:
@@ -211,11 +215,17 @@ class Recall:
         watch = Watch(self.clock, self.telemetry, request.deadline_seconds)
         snapshot, embedded = await self._gathered(request, profile, watch)
         now = request.as_of or self.clock.now()
+        degraded = request.deep and self.archive is None
+        if request.deep and self.archive is not None:
+            snapshot, degraded = await self.archive.widened(
+                request.owner, request.query, embedded.vector, snapshot, watch
+            )
         search = _Search(snapshot, request, profile, policy.aliases, embedded, self.embedder.model.id, now, watch)
         if len(snapshot.live) >= self.settings.thread_memories_min:
             found = await asyncio.to_thread(search.run)
         else:
             found = search.run()
+        found = replace(found, degraded=found.degraded or degraded)
         shown = await self._shown(snapshot, request, found, now)
         response = self._answer(snapshot, request, found, shown, watch)
         if asked is not None:
@@ -236,6 +246,8 @@ class Recall:
             check_filter(request.where)
         check_as_of(request.times)
         time_zone(request.time_zone, "time_zone")
+        if request.deep and request.as_of is not None:
+            raise InvalidInput(Reason.FIELD_INVALID, "deep is only about the present, not with as_of", field="deep")
         check_name(request.agent, "agent")
         profile = profiles.get(request.profile)
         if profile is None:
@@ -403,7 +415,8 @@ class _Search:
         where = self.request.where
         matching = matching_rows(self.snapshot, where)
         if self.request.as_of is None:
-            return matching & current_rows(self.snapshot, self.now, valid_at=where.valid_at)
+            archived = self.request.deep
+            return matching & current_rows(self.snapshot, self.now, valid_at=where.valid_at, archived=archived)
         # The store chose by what was believed then, and held then; archived memories are part of the past.
         return matching & timely_rows(self.snapshot, self.now) & unexpired_rows(self.snapshot, self.now)
 
@@ -482,6 +495,8 @@ def _reasons(head: MemoryHead, ranked: Ranked) -> Iterator[str]:
         yield "recent"
     if head.current.status is Status.CONTESTED:
         yield "contested"
+    if head.current.tier is Tier.ARCHIVE:
+        yield "from cold storage" if head.cold else "from the archive"
 
 
 __all__ = [

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from memory_service.app.admission import side_of
 from memory_service.app.own_change import own_change
+from memory_service.app.rivals import side_of
 from memory_service.app.service import Changes
 from memory_service.app.settling import Settling, ruling_details
 from memory_service.app.workspace import Authorship, Workspace

@@ -9,8 +9,8 @@ from typing import cast
 
 from memory_service.app.causality import context_after
 from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect, RevokeCommand, RevokeResult
+from memory_service.app.merging import WHOLE, Merging
 from memory_service.app.replay import clock_of, stored_outcome
-from memory_service.app.rollback import RESTORED
 from memory_service.app.service import Changes
 from memory_service.app.settling import Settling
 from memory_service.app.sync import VOID
@@ -28,8 +28,6 @@ from memory_service.ports.memory_store import Writer
 
 _OPERATION = "revoke"
 _LOOKUP_MAX = 500
-_WHOLE = (*RESTORED, "status", "tier", "evidence", "disputed", "support", "provenance")
-"""Fields that make a memory what it was before a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +115,10 @@ class Revoke:
         await workspace.load([head.current.slot for head in heads], [])
         workspace.adopt(heads)
         touched: list[Affected] = []
+        for merge in await Merging(workspace, settling).merges_of([head.id for head in heads]):
+            if merge.untouched and merge.head.current.status in STANDING_STATUSES:
+                touched += await Merging(workspace, settling).take_apart(merge, by, reason)
+        heads = [workspace.heads[head.id] for head in heads]
         retracted: list[MemoryId] = []
         about: list[MemoryVersion] = []
         befores = [await self._before(workspace, head, revisions) for head in heads]
@@ -175,7 +177,7 @@ class Revoke:
         if current.revision in revisions:
             if before is None or before.redacted or workspace.forgotten_since(before):
                 return settling.retract(head, by, reason) if current.status is not Status.RETRACTED else None
-            fields = {name: getattr(before, name) for name in _WHOLE}
+            fields = {name: getattr(before, name) for name in WHOLE}
             if current.claim == before.claim:
                 # Others may have said it too between the undone changes; theirs stay.
                 evidence = Evidence.of({*before.evidence, *left})

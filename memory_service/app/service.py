@@ -91,6 +91,7 @@ class Changes:
         await workspace.retire_idle(
             self.parameters_of(workspace.owner).active_devices_max, [by.dot.device for by in authors]
         )
+        await workspace.thaw()
         await workspace.change.apply(workspace.changeset())
 
     def committed(self, owner: OwnerKey, revision: Revision) -> None:

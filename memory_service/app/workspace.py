@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect
+from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect, pack_result
 from memory_service.app.drafts import Draft
+from memory_service.app.fragmenting import waiting_fragments
 from memory_service.domain import lifecycle
 from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.evidence import RETIRED, Knowledge, Retirement
@@ -27,6 +28,7 @@ from memory_service.domain.memory import (
     Tier,
     Usage,
 )
+from memory_service.domain.merging import MERGED
 from memory_service.domain.records import (
     ChangeRecord,
     Changeset,
@@ -93,6 +95,7 @@ class Workspace:
     _forgotten: dict[MemoryId, None] = field(default_factory=dict)
     _outcomes: list[StoredOutcome] = field(default_factory=list)
     _changes: list[ChangeRecord] = field(default_factory=list)
+    _thawed: dict[MemoryId, None] = field(default_factory=dict)
     _moves: dict[tuple[MemoryId, int], _Move] = field(default_factory=dict)
     _jobs: list[JobRequest] = field(default_factory=list)
     _retired_now: dict[DeviceId, Retirement] = field(default_factory=dict)
@@ -220,9 +223,13 @@ class Workspace:
             self.adopt(await self.change.select(where, limit=PAST_VALUES_MAX))
 
     def past_of(self, slot: str) -> list[MemoryHead]:
-        """Superseded heads of a slot, as far as they were loaded or replaced in this change."""
+        """Superseded heads of a slot, as far as they were loaded or replaced in this change.
+
+        What was merged is none: no other value took its place.
+        """
         heads = [self.heads[i] for i in self._by_slot.get(slot, ()) if i in self.heads]
-        return [h for h in heads if h.current.slot == slot and h.current.status is Status.SUPERSEDED]
+        past = [h for h in heads if h.current.slot == slot and h.current.status is Status.SUPERSEDED]
+        return [h for h in past if h.current.reason != MERGED]
 
     def in_slot(self, slot: str) -> list[MemoryHead]:
         """Current heads of a loaded slot."""
@@ -303,7 +310,7 @@ class Workspace:
             "reason": reason,
         }
         version = replace(old, **(fields | changes))  # type: ignore[arg-type]
-        revised = replace(head, current=version)
+        revised = replace(self._hot(head), current=version)
         self._stage(revised, old)
         return revised
 
@@ -317,17 +324,39 @@ class Workspace:
             "recorded_at": max(by.now, old.recorded_at),
         }
         version = replace(fresh, **(fields | fixed))  # type: ignore[arg-type]
-        revised = replace(head, current=version)
+        revised = replace(self._hot(head), current=version)
         self._stage(revised, old)
         self._fragments.extend(draft.fragments(head.id, version.content_version))
         return revised
 
     def use(self, head: MemoryHead, usage: Usage) -> MemoryHead:
         """Stage new counters of use."""
-        used = replace(head, usage=usage)
+        used = replace(self._hot(head), usage=usage)
         self.heads[head.id] = used
         self._usage[head.id] = usage
         return used
+
+    def _hot(self, head: MemoryHead) -> MemoryHead:
+        """A memory that is to change; from cold storage it comes back (E15)."""
+        if not head.cold:
+            return head
+        self._thawed[head.id] = None
+        return replace(head, cold=False)
+
+    async def thaw(self) -> None:
+        """Stage what is searched of the memories that come back: pieces of every text they had.
+
+        Their vectors come from the file, or are made anew: no file is read while the owner is locked.
+        """
+        for memory_id in self._thawed:
+            texts = {v.content_version: v.text for v in await self.change.versions(memory_id) if not v.redacted}
+            for content_version, text in texts.items():
+                own = waiting_fragments(memory_id, content_version, text)
+                more = self.staged_fragments(memory_id, content_version)  # other words it is now searched by
+                key = (memory_id, content_version)
+                others = [f for f in self._fragments if (f.memory_id, f.content_version) != key]
+                after = [replace(f, ordinal=len(own) + place) for place, f in enumerate(more)]
+                self._fragments = [*others, *own, *after]
 
     def forget(self, head: MemoryHead) -> None:
         """Stage the end of a memory."""
@@ -493,6 +522,7 @@ class Workspace:
             outcomes=tuple(self._outcomes),
             changes=tuple(self._changes),
             retired=dict(self._retired_now),
+            thawed=tuple(self._thawed),
             jobs=tuple(self._jobs),
         )
 
@@ -556,22 +586,6 @@ def provenance(draft: Draft, by: Authorship) -> Provenance:
         process=statement.process,
         reference=statement.reference,
     )
-
-
-def pack_result(result: ChangeResult) -> dict[str, object]:
-    """A change's answer without memory text, as JSON-compatible data."""
-    memory = result.memory
-    return {
-        "memory": [str(memory.id), memory.current.version] if memory else None,
-        "effect": result.effect.value,
-        "affected": [
-            [str(a.memory_id), a.head.current.version if a.head else 0, a.effect.value, a.reason]
-            for a in result.affected
-        ],
-        "revision": int(result.revision),
-        "clock": dict(result.clock),
-        "dot": [result.dot.device, result.dot.counter],
-    }
 
 
 def affected(head: MemoryHead, effect: Effect, reason: str) -> Affected:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from memory_service.app.admission import EXPLICIT
 from memory_service.app.commands import BatchItem, ChangeMeta, ChangeResult, Statement
 from memory_service.app.disputes import left_alone
 from memory_service.app.drafts import Draft
@@ -15,6 +14,7 @@ from memory_service.app.group_commit import GroupCommit
 from memory_service.app.kinship import NO_KIN, Kin, Nearby, settled_in, takes_part
 from memory_service.app.replay import replayed, stored_outcome
 from memory_service.app.review import was_rejected
+from memory_service.app.rivals import EXPLICIT
 from memory_service.app.service import Changes, for_writer, statement_payload
 from memory_service.app.targets import not_found
 from memory_service.app.validation import check_list, check_meta

@@ -1,4 +1,4 @@
-"""Commands on memories: write, recall, feedback, correct, forget, list, show, history, rollback."""
+"""Commands on memories: write, recall, feedback, correct, forget, list, show, history, rollback, unmerge."""
 
 from __future__ import annotations
 
@@ -120,6 +120,7 @@ def recall(
     token_budget: Annotated[int, typer.Option(help="Tokens of the context block; 0 is unlimited.")] = 0,
     fresh: Annotated[bool, typer.Option("--fresh", help="See every acknowledged change.")] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Leave no trace in use counts.")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Search the archive and cold storage too; slower.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
     block: Annotated[bool, typer.Option("--block", help="Print only the text for a language model.")] = False,
 ) -> None:
@@ -142,6 +143,7 @@ def recall(
             agent=agent,
             token_budget=token_budget,
             read_only=read_only,
+            deep=deep,
         )
     if block and not session.options.as_json:
         print(result.context_block)
@@ -351,4 +353,19 @@ def rollback(
 
     with session.client() as client:
         result = client.rollback(memory_id, version, reason=reason, etag=etag)
+    session.show(result, lambda out: render.change(out, result))
+
+
+@with_client_options
+def unmerge(
+    session: Session,
+    memory_id: MemoryId,
+    reason: Reason = "",
+    etag: Annotated[str, typer.Option(help="Only if the memory still has this etag.")] = "",
+) -> None:
+    """Take a memory apart that the service merged from others."""
+    from memory_service.cli import render
+
+    with session.client() as client:
+        result = client.unmerge(memory_id, reason=reason, etag=etag)
     session.show(result, lambda out: render.change(out, result))

@@ -261,7 +261,7 @@ def detail(out: Console, shown: MemoryDetail) -> None:
         "memory": statement(memory),
         "id": memory.id,
         "etag": memory.etag,
-        "status": f"{memory.status.value}, {memory.tier.value}",
+        "status": f"{memory.status.value}, {memory.tier.value}" + (", in cold storage" if memory.cold else ""),
         "standing": Text.from_markup(standing(memory)).plain,
         "kind": memory.kind.value,
         "topic": memory.topic,

@@ -210,6 +210,7 @@ class Core(PolicyCalls, Decisions):
         query_embedding: Sequence[float] = (),
         resolve_time: bool = False,
         time_zone: str = "",
+        deep: bool = False,
         agent: str | None = None,
         user: str | None = None,
         timeout_seconds: float | None = None,
@@ -229,6 +230,7 @@ class Core(PolicyCalls, Decisions):
             resolve_time: take a past time that the query names ("three months ago") as `as_of_valid`; the answer says
                 which it took. Nothing is taken when an as-of time is given.
             time_zone: zone of whoever asks, for `resolve_time`; UTC when empty.
+            deep: search the archive and cold storage too; slower, and only about the present.
             agent: who asks (its private memories included); the client's agent when None.
         """
         owner = self._user(user)
@@ -248,6 +250,7 @@ class Core(PolicyCalls, Decisions):
             read_only=read_only,
             resolve_time=resolve_time,
             time_zone=encode.text(time_zone, "time_zone"),
+            deep=deep,
         )
         began = self._causality.begin()
         response = await self._call(rpcs.RECALL, request, timeout_seconds)

@@ -46,6 +46,28 @@ class Decisions(SessionCalls):
         self._address(request, owner, request_id, dot, context)
         return decode.write_result(await self._change(rpcs.RESOLVE, request, owner, timeout_seconds))
 
+    async def unmerge(
+        self,
+        memory_id: str,
+        *,
+        etag: str = "",
+        reason: str = "",
+        user: str | None = None,
+        request_id: str | None = None,
+        dot: t.Dot | None = None,
+        context: t.ContextArgument = t.KEPT,
+        timeout_seconds: float | None = None,
+    ) -> t.WriteResult:
+        """Take a memory apart that the service merged from others: they are what they were before."""
+        owner = self._user(user)
+        request = api.UnmergeRequest(
+            memory_id=encode.text(memory_id, "memory_id"),
+            etag=encode.text(etag, "etag"),
+            reason=encode.text(reason, "reason"),
+        )
+        self._address(request, owner, request_id, dot, context)
+        return decode.write_result(await self._change(rpcs.UNMERGE, request, owner, timeout_seconds))
+
     async def record_feedback(
         self,
         *,

@@ -126,6 +126,7 @@ def memory(value: pb.Memory) -> t.Memory:
         redacted=value.redacted,
         standing=_standing(value.standing),
         superseded_by=value.superseded_by,
+        cold=value.cold,
     )
 
 
@@ -143,9 +144,13 @@ def _affected(value: api.Affected) -> t.Affected:
 
 
 def write_result(
-    value: api.WriteResponse | api.CorrectResponse | api.ResolveConflictResponse | api.DecideReviewResponse,
+    value: api.WriteResponse
+    | api.CorrectResponse
+    | api.ResolveConflictResponse
+    | api.DecideReviewResponse
+    | api.UnmergeResponse,
 ) -> t.WriteResult:
-    """What remembering, correcting or deciding did."""
+    """What remembering, correcting, deciding or taking apart did."""
     return _changed(value, _effect(value.effect))
 
 
@@ -159,7 +164,8 @@ def _changed(
     | api.CorrectResponse
     | api.RollbackResponse
     | api.ResolveConflictResponse
-    | api.DecideReviewResponse,
+    | api.DecideReviewResponse
+    | api.UnmergeResponse,
     effect: t.Effect,
 ) -> t.WriteResult:
     return t.WriteResult(

@@ -29,6 +29,7 @@ ChangeRequest = TypeVar(
     api.ResolveConflictRequest,
     api.RevokeWriterRequest,
     api.DecideReviewRequest,
+    api.UnmergeRequest,
 )
 Changed = TypeVar(
     "Changed",
@@ -39,6 +40,7 @@ Changed = TypeVar(
     api.ResolveConflictResponse,
     api.RevokeWriterResponse,
     api.DecideReviewResponse,
+    api.UnmergeResponse,
 )
 
 

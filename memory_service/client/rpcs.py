@@ -25,6 +25,7 @@ GET = Rpc[api.GetMemoryRequest, api.GetMemoryResponse](f"{_MEMORY}/GetMemory", a
 LIST = Rpc[api.ListMemoriesRequest, api.ListMemoriesResponse](f"{_MEMORY}/ListMemories", api.ListMemoriesResponse)
 HISTORY = Rpc[api.GetHistoryRequest, api.GetHistoryResponse](f"{_MEMORY}/GetHistory", api.GetHistoryResponse)
 ROLLBACK = Rpc[api.RollbackRequest, api.RollbackResponse](f"{_MEMORY}/Rollback", api.RollbackResponse)
+UNMERGE = Rpc[api.UnmergeRequest, api.UnmergeResponse](f"{_MEMORY}/Unmerge", api.UnmergeResponse)
 RESOLVE = Rpc[api.ResolveConflictRequest, api.ResolveConflictResponse](
     f"{_MEMORY}/ResolveConflict", api.ResolveConflictResponse
 )

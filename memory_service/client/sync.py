@@ -78,6 +78,7 @@ class MemoryClient:
     rollback = _blocking(Core.rollback)
     resolve_conflict = _blocking(Core.resolve_conflict)
     revoke_writer = _blocking(Core.revoke_writer)
+    unmerge = _blocking(Core.unmerge)
     undo_revocation = _blocking(Core.undo_revocation)
     create_session = _blocking(Core.create_session)
     get_session = _blocking(Core.get_session)

@@ -125,3 +125,4 @@ class Memory:
     rejected_count: int = 0
     standing: Standing = Standing.UNKNOWN
     superseded_by: str = ""
+    cold: bool = False

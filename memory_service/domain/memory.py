@@ -237,11 +237,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class MemoryHead:
-    """The newest version of a memory, with its use."""
+    """The newest version of a memory, with its use.
+
+    Attributes:
+        cold: it lies in cold storage: what is searched of it is in a file, and only a deep recall finds it (P9).
+    """
 
     current: MemoryVersion
     usage: Usage = field(default_factory=Usage)
     created_at: datetime | None = None
+    cold: bool = False
 
     @property
     def id(self) -> MemoryId:

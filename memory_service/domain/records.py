@@ -223,6 +223,8 @@ class Changeset:
         changes: one for each accepted change in the commit.
         retired: devices folded into the retired actor; `state.clock` no longer names them.
         jobs: work that follows from it: enqueued if, and only if, it is committed.
+        thawed: memories that come back from cold storage, before anything else is written of them; their
+            searchable fragments are among `fragments`.
     """
 
     state: OwnerState
@@ -238,6 +240,7 @@ class Changeset:
     changes: Sequence[ChangeRecord] = ()
     retired: Mapping[DeviceId, Retirement] = field(default_factory=dict)
     jobs: Sequence[JobRequest] = ()
+    thawed: Sequence[MemoryId] = ()
 
     def device_counters(self, before: OwnerState) -> dict[DeviceId, int]:
         """The counters of devices that wrote, moved in the clock or are retired; `before` is the state it follows."""
@@ -302,6 +305,20 @@ class SearchRow:
 
     head: MemoryHead
     fragments: Sequence[Fragment]
+
+
+@dataclass(frozen=True, slots=True)
+class ColdFile:
+    """A file of cold storage as the store knows it.
+
+    Attributes:
+        live: how many memories lie in it.
+        gone: memories that it holds and must not: they were forgotten, or are hot again.
+    """
+
+    name: str
+    live: int
+    gone: tuple[MemoryId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

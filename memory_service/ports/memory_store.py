@@ -32,6 +32,7 @@ from memory_service.domain.memory import MemoryHead, MemoryVersion, Relation
 from memory_service.domain.records import (
     ChangeRecord,
     Changeset,
+    ColdFile,
     DeviceRecord,
     Fragment,
     JobRequest,
@@ -54,6 +55,7 @@ __all__ = [
     "ChangeRecord",
     "Changed",
     "Changeset",
+    "ColdFile",
     "DeviceRecord",
     "Fragment",
     "Idle",
@@ -354,6 +356,45 @@ class MemoryStore(Protocol):
 
     async def owners_with_waiting_fragments(self, model_id: str, *, limit: int) -> Sequence[OwnerKey]:
         """Owners that have fragments without a vector of `model_id`."""
+        ...
+
+    # Cold storage (P9). A memory that lies there has a head like any other (`MemoryHead.cold`), a place in its slot
+    # and under its claim, and all its versions; it has no fragments, and no search finds it. The following move
+    # nothing that is recalled and so raise no revision.
+
+    async def archived_rows(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[SearchRow]:
+        """Archived memories of current status that are hot, newest first, as rows to search."""
+        ...
+
+    async def freezable(self, owner: OwnerKey, idle_since: datetime, *, limit: int) -> Sequence[SearchRow]:
+        """Hot archived memories neither changed nor used at or after `idle_since`, oldest first.
+
+        Each with all its fragments: of every text and every model.
+        """
+        ...
+
+    async def freeze(self, owner: OwnerKey, file: str, versions: Mapping[MemoryId, int]) -> Sequence[MemoryId]:
+        """Move memories to a file that holds them already; those that were moved.
+
+        Only those that are archived and at these versions are moved: their fragments go. The others are noted as
+        gone from the file, so that it is written anew without them.
+        """
+        ...
+
+    async def cold_files(self, owner: OwnerKey) -> Sequence[ColdFile]:
+        """The files of an owner, by name."""
+        ...
+
+    async def cold_heads(self, owner: OwnerKey, file: str, ids: Sequence[MemoryId]) -> Sequence[MemoryHead]:
+        """The heads of those of these memories that lie in a file, in no particular order."""
+        ...
+
+    async def refile(self, owner: OwnerKey, old: str, new: str, *, without: Sequence[MemoryId]) -> int:
+        """Say that what was in file `old`, but for `without`, is in `new` now; how many memories that names."""
+        ...
+
+    async def unfile(self, owner: OwnerKey, file: str) -> None:
+        """Forget what is gone from a file that is no more."""
         ...
 
     async def ping(self) -> None:

@@ -16,6 +16,7 @@ from memory_service.app.commands import (
     RevokeCommand,
     RevokeResult,
     RollbackCommand,
+    UnmergeCommand,
 )
 from memory_service.app.correct import Correct
 from memory_service.app.experiments import Outcomes
@@ -27,6 +28,7 @@ from memory_service.app.review import Decision, Review, ReviewCommand
 from memory_service.app.revoke import Revoke
 from memory_service.app.rollback import Rollback
 from memory_service.app.tokens import Tokens
+from memory_service.app.unmerge import Unmerge
 from memory_service.app.validation import check_list
 from memory_service.app.write import Write
 from memory_service.domain import limits
@@ -58,6 +60,7 @@ AnswerT = TypeVar(
     api.RollbackResponse,
     api.ResolveConflictResponse,
     api.DecideReviewResponse,
+    api.UnmergeResponse,
 )
 _DECISIONS = {api.ReviewDecision.Value(f"REVIEW_DECISION_{decision.name}"): decision for decision in Decision}
 
@@ -73,6 +76,7 @@ class ChangeCalls:
     resolve_case: Resolve
     revoke_case: Revoke
     review_case: Review
+    unmerge_case: Unmerge
     tokens: Tokens
     policies: OwnerPolicies
     outcomes: Outcomes
@@ -133,6 +137,14 @@ class ChangeCalls:
         )
         result = await self.rollback_case(owner, command, meta_in(request, actor))
         return self.answer(api.RollbackResponse, owner, result)
+
+    async def unmerge(self, owner: OwnerKey, request: api.UnmergeRequest, actor: str) -> api.UnmergeResponse:
+        """See `Unmerge`."""
+        command = UnmergeCommand(
+            memory_id=parse_memory_id(request.memory_id, "memory_id"), etag=request.etag, reason=request.reason
+        )
+        result = await self.unmerge_case(owner, command, meta_in(request, actor))
+        return self.answer(api.UnmergeResponse, owner, result)
 
     async def resolve(
         self, owner: OwnerKey, request: api.ResolveConflictRequest, actor: str

@@ -196,6 +196,7 @@ def head_out(head: MemoryHead) -> pb.Memory:
         message.created_at.FromDatetime(head.created_at)
     if head.usage.last_access_at is not None:
         message.last_access_at.FromDatetime(head.usage.last_access_at)
+    message.cold = head.cold
     return message
 
 

@@ -120,6 +120,7 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
             reinforce=not request.read_only,
             resolve_time=request.resolve_time,
             time_zone=request.time_zone,
+            deep=request.deep,
         )
         answer = await self._cases.recall(asked)
         self._cases.outcomes.note(owner, Measure.RECALL)
@@ -150,6 +151,10 @@ class MemoryServicer(api_grpc.MemoryServiceServicer):
     async def Rollback(self, request: api.RollbackRequest, context: Any) -> api.RollbackResponse:
         caller, owner = authorised(request, Role.WRITER)
         return await self._cases.changes.rollback(owner, request, caller.actor)
+
+    async def Unmerge(self, request: api.UnmergeRequest, context: Any) -> api.UnmergeResponse:
+        caller, owner = authorised(request, Role.WRITER)
+        return await self._cases.changes.unmerge(owner, request, caller.actor)
 
     async def ResolveConflict(self, request: api.ResolveConflictRequest, context: Any) -> api.ResolveConflictResponse:
         caller, owner = authorised(request, Role.WRITER)

@@ -180,7 +180,7 @@ class BatchWriteResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[BatchWriteResult, _Mapping]]] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
 
 class RecallRequest(_message.Message):
-    __slots__ = ("user", "query", "query_embedding", "filter", "limit", "token_budget", "consistency", "as_of_valid", "as_of_recorded", "profile", "agent", "read_only", "time_zone", "resolve_time")
+    __slots__ = ("user", "query", "query_embedding", "filter", "limit", "token_budget", "consistency", "as_of_valid", "as_of_recorded", "profile", "agent", "read_only", "time_zone", "resolve_time", "deep")
     USER_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     QUERY_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
@@ -195,6 +195,7 @@ class RecallRequest(_message.Message):
     READ_ONLY_FIELD_NUMBER: _ClassVar[int]
     TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
     RESOLVE_TIME_FIELD_NUMBER: _ClassVar[int]
+    DEEP_FIELD_NUMBER: _ClassVar[int]
     user: str
     query: str
     query_embedding: _containers.RepeatedScalarFieldContainer[float]
@@ -209,7 +210,8 @@ class RecallRequest(_message.Message):
     read_only: bool
     time_zone: str
     resolve_time: bool
-    def __init__(self, user: _Optional[str] = ..., query: _Optional[str] = ..., query_embedding: _Optional[_Iterable[float]] = ..., filter: _Optional[_Union[_types_pb2.MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., token_budget: _Optional[int] = ..., consistency: _Optional[_Union[_types_pb2.Consistency, _Mapping]] = ..., as_of_valid: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of_recorded: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., profile: _Optional[str] = ..., agent: _Optional[str] = ..., read_only: _Optional[bool] = ..., time_zone: _Optional[str] = ..., resolve_time: _Optional[bool] = ...) -> None: ...
+    deep: bool
+    def __init__(self, user: _Optional[str] = ..., query: _Optional[str] = ..., query_embedding: _Optional[_Iterable[float]] = ..., filter: _Optional[_Union[_types_pb2.MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., token_budget: _Optional[int] = ..., consistency: _Optional[_Union[_types_pb2.Consistency, _Mapping]] = ..., as_of_valid: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of_recorded: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., profile: _Optional[str] = ..., agent: _Optional[str] = ..., read_only: _Optional[bool] = ..., time_zone: _Optional[str] = ..., resolve_time: _Optional[bool] = ..., deep: _Optional[bool] = ...) -> None: ...
 
 class ScoreBreakdown(_message.Message):
     __slots__ = ("total", "semantic", "freshness", "importance", "confidence", "cosine", "bm25", "rrf", "vector_rank", "lexical_rank", "slot_rank", "tier_bonus", "support")
@@ -525,6 +527,42 @@ class RollbackResponse(_message.Message):
     dot: _types_pb2.Dot
     replayed: bool
     def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., affected: _Optional[_Iterable[_Union[Affected, _Mapping]]] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., replayed: _Optional[bool] = ...) -> None: ...
+
+class UnmergeRequest(_message.Message):
+    __slots__ = ("user", "memory_id", "etag", "reason", "request_id", "dot", "context")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_ID_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    DOT_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    memory_id: str
+    etag: str
+    reason: str
+    request_id: str
+    dot: _types_pb2.Dot
+    context: _types_pb2.VectorClock
+    def __init__(self, user: _Optional[str] = ..., memory_id: _Optional[str] = ..., etag: _Optional[str] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ...) -> None: ...
+
+class UnmergeResponse(_message.Message):
+    __slots__ = ("memory", "effect", "affected", "token", "context", "dot", "replayed")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
+    AFFECTED_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DOT_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    memory: _types_pb2.Memory
+    effect: Effect
+    affected: _containers.RepeatedCompositeFieldContainer[Affected]
+    token: str
+    context: _types_pb2.VectorClock
+    dot: _types_pb2.Dot
+    replayed: bool
+    def __init__(self, memory: _Optional[_Union[_types_pb2.Memory, _Mapping]] = ..., effect: _Optional[_Union[Effect, str]] = ..., affected: _Optional[_Iterable[_Union[Affected, _Mapping]]] = ..., token: _Optional[str] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., dot: _Optional[_Union[_types_pb2.Dot, _Mapping]] = ..., replayed: _Optional[bool] = ...) -> None: ...
 
 class PrewarmRequest(_message.Message):
     __slots__ = ("user",)

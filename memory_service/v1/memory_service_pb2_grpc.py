@@ -103,6 +103,11 @@ class MemoryServiceStub:
                 request_serializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterRequest.SerializeToString,
                 response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterResponse.FromString,
                 _registered_method=True)
+        self.Unmerge = channel.unary_unary(
+                '/memory_service.v1.MemoryService/Unmerge',
+                request_serializer=memory__service_dot_v1_dot_memory__service__pb2.UnmergeRequest.SerializeToString,
+                response_deserializer=memory__service_dot_v1_dot_memory__service__pb2.UnmergeResponse.FromString,
+                _registered_method=True)
         self.RecordFeedback = channel.unary_unary(
                 '/memory_service.v1.MemoryService/RecordFeedback',
                 request_serializer=memory__service_dot_v1_dot_memory__service__pb2.RecordFeedbackRequest.SerializeToString,
@@ -213,6 +218,13 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Unmerge(self, request, context):
+        """Takes a memory apart that the service merged from others: they are what they were before.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RecordFeedback(self, request, context):
         """Says which recalled memories were of use and which were not: the ones fade more slowly, the others sooner.
         """
@@ -294,6 +306,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.RevokeWriter,
                     request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterRequest.FromString,
                     response_serializer=memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterResponse.SerializeToString,
+            ),
+            'Unmerge': grpc.unary_unary_rpc_method_handler(
+                    servicer.Unmerge,
+                    request_deserializer=memory__service_dot_v1_dot_memory__service__pb2.UnmergeRequest.FromString,
+                    response_serializer=memory__service_dot_v1_dot_memory__service__pb2.UnmergeResponse.SerializeToString,
             ),
             'RecordFeedback': grpc.unary_unary_rpc_method_handler(
                     servicer.RecordFeedback,
@@ -661,6 +678,33 @@ class MemoryService:
             '/memory_service.v1.MemoryService/RevokeWriter',
             memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterRequest.SerializeToString,
             memory__service_dot_v1_dot_memory__service__pb2.RevokeWriterResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Unmerge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memory_service.v1.MemoryService/Unmerge',
+            memory__service_dot_v1_dot_memory__service__pb2.UnmergeRequest.SerializeToString,
+            memory__service_dot_v1_dot_memory__service__pb2.UnmergeResponse.FromString,
             options,
             channel_credentials,
             insecure,

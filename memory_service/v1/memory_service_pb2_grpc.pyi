@@ -63,6 +63,8 @@ class MemoryServiceStub:
     """Accepts or rejects a sensitive memory that waits, or takes that decision back."""
     RevokeWriter: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RevokeWriterRequest, _memory_service_pb2.RevokeWriterResponse]
     """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
+    Unmerge: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.UnmergeRequest, _memory_service_pb2.UnmergeResponse]
+    """Takes a memory apart that the service merged from others: they are what they were before."""
     RecordFeedback: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RecordFeedbackRequest, _memory_service_pb2.RecordFeedbackResponse]
     """Says which recalled memories were of use and which were not: the ones fade more slowly, the others sooner."""
     Prewarm: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.PrewarmRequest, _memory_service_pb2.PrewarmResponse]
@@ -103,6 +105,8 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """Accepts or rejects a sensitive memory that waits, or takes that decision back."""
     RevokeWriter: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RevokeWriterRequest, _memory_service_pb2.RevokeWriterResponse]  # type: ignore[assignment]
     """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
+    Unmerge: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.UnmergeRequest, _memory_service_pb2.UnmergeResponse]  # type: ignore[assignment]
+    """Takes a memory apart that the service merged from others: they are what they were before."""
     RecordFeedback: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RecordFeedbackRequest, _memory_service_pb2.RecordFeedbackResponse]  # type: ignore[assignment]
     """Says which recalled memories were of use and which were not: the ones fade more slowly, the others sooner."""
     Prewarm: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.PrewarmRequest, _memory_service_pb2.PrewarmResponse]  # type: ignore[assignment]
@@ -218,6 +222,14 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.RevokeWriterResponse, _abc.Awaitable[_memory_service_pb2.RevokeWriterResponse]]:
         """Undoes everything that a device or agent wrote since a time, and what was derived from it."""
+
+    @_abc_1.abstractmethod
+    def Unmerge(
+        self,
+        request: _memory_service_pb2.UnmergeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.UnmergeResponse, _abc.Awaitable[_memory_service_pb2.UnmergeResponse]]:
+        """Takes a memory apart that the service merged from others: they are what they were before."""
 
     @_abc_1.abstractmethod
     def RecordFeedback(

@@ -76,6 +76,7 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "RevokeWriter": lambda v: api.RevokeWriterRequest(
         user=v.user, writer=api.Writer(device="victims-phone"), since=timestamp_pb2.Timestamp(seconds=1)
     ),
+    "Unmerge": lambda v: api.UnmergeRequest(user=v.user, memory_id=v.memory_id),
     "Sync": lambda v: sync.SyncRequest(open=sync.SyncOpen(user=v.user, device="intruder")),
     "Watch": lambda v: sync.WatchRequest(user=v.user, from_start=True),
     "CreateSession": lambda v: session.CreateSessionRequest(user=v.user, request_id="victims-begin"),
@@ -126,7 +127,7 @@ REQUESTS: dict[str, Callable[[Victim], Message]] = {
     "RequeueJobs": lambda v: admin.RequeueJobsRequest(ids=range(1, 500)),
 }
 WRITER = {"Write", "BatchWrite", "Correct", "Forget", "Rollback", "ResolveConflict", "RevokeWriter", "Sync"}
-WRITER |= {"DecideReview", "RecordFeedback"}
+WRITER |= {"DecideReview", "RecordFeedback", "Unmerge"}
 WRITER |= {"CreateSession", "AppendTurns", "UpdateSession", "EndSession"}
 OF_POLICIES = {method.name for method in METHODS.values() if method.input_type.file.name.endswith("policy.proto")}
 ADMIN = {"CreateKey", "ListKeys", "RevokeKey", "ListJobs", "RunUpkeep", "ListFailedJobs", "RequeueJobs"} | OF_POLICIES
@@ -147,6 +148,7 @@ SAID_TO_STRANGERS: dict[str, tuple[str, str] | None] = {
     "Prewarm": None,
     "ResolveConflict": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "RevokeWriter": None,
+    "Unmerge": ("NOT_FOUND", "MEMORY_NOT_FOUND"),
     "Sync": None,
     "Watch": None,
     "CreateSession": None,

@@ -150,6 +150,7 @@ def by_id(rpc: str, value: str, reason: str, code: str = "INVALID_ARGUMENT") -> 
         "GetMemory": api.GetMemoryRequest,
         "GetHistory": api.GetHistoryRequest,
         "Rollback": api.RollbackRequest,
+        "Unmerge": api.UnmergeRequest,
     }
     extra = {"version": 1} if rpc == "Rollback" else {}
     return Wrong(

@@ -303,10 +303,16 @@ WRONG_REQUESTS: list[Wrong] = [
     # Ids
     listing("as of year 0", "TIME_OUT_OF_RANGE", "as_of_valid", as_of_valid=YEAR_0),
     listing("believed in year 33658", "TIME_OUT_OF_RANGE", "as_of_recorded", as_of_recorded=NEVER),
-    *[by_id(rpc, "", "FIELD_REQUIRED") for rpc in ("GetMemory", "GetHistory", "Rollback")],
-    *[by_id(rpc, f"{MARK}-not-a-uuid", "FIELD_INVALID") for rpc in ("GetMemory", "GetHistory", "Rollback")],
-    *[by_id(rpc, "9" * 100_000, "FIELD_INVALID") for rpc in ("GetMemory", "GetHistory", "Rollback")],
-    *[by_id(rpc, NOBODYS, "MEMORY_NOT_FOUND", "NOT_FOUND") for rpc in ("GetMemory", "GetHistory", "Rollback")],
+    *[by_id(rpc, "", "FIELD_REQUIRED") for rpc in ("GetMemory", "GetHistory", "Rollback", "Unmerge")],
+    *[
+        by_id(rpc, f"{MARK}-not-a-uuid", "FIELD_INVALID")
+        for rpc in ("GetMemory", "GetHistory", "Rollback", "Unmerge")
+    ],
+    *[by_id(rpc, "9" * 100_000, "FIELD_INVALID") for rpc in ("GetMemory", "GetHistory", "Rollback", "Unmerge")],
+    *[
+        by_id(rpc, NOBODYS, "MEMORY_NOT_FOUND", "NOT_FOUND")
+        for rpc in ("GetMemory", "GetHistory", "Rollback", "Unmerge")
+    ],
     Wrong(
         "version 0",
         "Rollback",

@@ -184,7 +184,7 @@ def test_every_command_has_help_and_json(shell: Shell) -> None:
     assert names == {
         *("serve", "migrate", "keys", "write", "recall", "correct", "forget", "list", "show", "history"),
         *("rollback", "load", "eval", "eval-pairs", "eval-evolution", "simulate", "doctor", "demo", "version"),
-        *("feedback", "watch", "conflicts", "resolve", "revoke", "sync", "offline", "session"),
+        *("feedback", "watch", "conflicts", "resolve", "revoke", "sync", "offline", "session", "unmerge"),
         *("vocabulary", "parameters", "experiments", "calibrate", "reviews", "accept", "reject"),
         *("worker", "jobs"),
     }

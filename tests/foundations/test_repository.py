@@ -14,7 +14,7 @@ import pytest
 from tests.foundations.repository import GENERATED, ROOT, pyproject, text_of, tracked_files
 
 LINES_MAX = 600
-PROTO_LINES_MAX = 800
+PROTO_LINES_MAX = 850
 """An API reads best in one place, and most of its lines are the comments that say what it means."""
 
 

@@ -21,7 +21,7 @@ from tests.postgres.fixtures import connected
 OWNER_TABLES = (
     "owners|devices|changes|memory_versions|memories|forgotten|fragments|links|journal|tombstones|idempotency"
     "|episodes|learning_tasks"
-    "|reuse_intervals"
+    "|reuse_intervals|cold_memories"
 )
 OF_NO_OWNER = {
     *("owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"),
@@ -34,6 +34,8 @@ WHOLE_OWNER = {
     **{name: {"*"} for name in ("search_heads", "search_fragments", "waiting_fragments", "as_of_versions")},
     "first_unseen": {"devices_pkey"},
     "idle_devices": {"devices_active"},
+    "cold_files": {"cold_memories_pkey"},
+    **{name: {"memories_archived"} for name in ("archived_heads", "freezable", "freeze")},
     "intervals": {"reuse_intervals_pkey"},
     "wordings": {"tombstones_wordings"},
     "observed_heads": {"memories_observed"},
@@ -178,6 +180,8 @@ FROM memories v;
 INSERT INTO idempotency SELECT v.owner, 'd', v.revision, v.text, 'write', '', '{{}}', 1, now() FROM memories v;
 INSERT INTO devices SELECT v.owner, v.text, 1, now(), v.revision % 500 > 40, 1, 1 FROM memories v;
 INSERT INTO changes SELECT v.owner, v.revision, 'd', v.revision, 'write', 'a', 'g', v.recorded_at FROM memories v;
+INSERT INTO cold_memories SELECT v.owner, 'file ' || v.revision % 4, v.memory_id, v.revision % 9 = 0, 1, v.slot_hash,
+       v.claim_hash, v.created_at, v.revision, 0, 0 FROM memories v;
 INSERT INTO episodes
 SELECT v.owner, now(), v.memory_id, 't', 0, now(), NULL, 'user', '', '', '', v.text, '', '', '', '{{}}'
 FROM memories v;

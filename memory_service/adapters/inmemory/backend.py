@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memory_service.adapters.inmemory.cold_store import InMemoryColdStore
 from memory_service.adapters.inmemory.keys import InMemoryKeyStore
 from memory_service.adapters.inmemory.memory_store import InMemoryMemoryStore
 from memory_service.adapters.inmemory.policies import InMemoryPolicyStore
@@ -14,6 +15,7 @@ class InMemoryBackend:
         self.memories = InMemoryMemoryStore()
         self.keys = InMemoryKeyStore()
         self.policies = InMemoryPolicyStore(self.memories)
+        self.cold = InMemoryColdStore()
         self.jobs, self.upkeep = self.memories.jobs, self.memories.upkeep
         self.episodes = self.memories.episodes
 

@@ -35,6 +35,7 @@ from memory_service.ports.memory_store import (
     Changed,
     ChangeRecord,
     Changeset,
+    ColdFile,
     DeviceRecord,
     Fragment,
     Idle,
@@ -324,7 +325,7 @@ class InMemoryMemoryStore:
         data = self._data(owner)
         rows: list[SearchRow] = []
         for memory in data.in_order():
-            version = _believed(memory.versions, recorded_at)
+            version = None if memory.cold else _believed(memory.versions, recorded_at)
             if version is not None and _answers(version, valid_at):
                 rows.append(memory.row(model_id, version))
         newest = heapq.nlargest(limit, rows, key=lambda row: (row.head.current.recorded_at, row.head.id))
@@ -404,6 +405,44 @@ class InMemoryMemoryStore:
             if any(True for memory in data.in_order() for _ in memory.waiting(model_id))
         )
         return list(islice(owners, limit))
+
+    async def archived_rows(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[SearchRow]:
+        """Archived memories of current status that are hot, newest first, as rows to search."""
+        newest_first = reversed(list(self._data(owner).in_order()))
+        archived = (m for m in newest_first if not m.cold and m.versions[-1].tier is Tier.ARCHIVE)
+        current = (m for m in archived if m.versions[-1].status in CURRENT_STATUSES)
+        return [memory.row(model_id) for memory in islice(current, limit)]
+
+    async def freezable(self, owner: OwnerKey, idle_since: datetime, *, limit: int) -> Sequence[SearchRow]:
+        """Archived memories that were neither changed nor used since, oldest first, with all their fragments."""
+        archived = (m for m in self._data(owner).in_order() if not m.cold and m.idle_since(idle_since))
+        idle = (m for m in archived if not m.reworded)
+        return [SearchRow(m.head(), tuple(m.all_fragments())) for m in islice(idle, limit)]
+
+    async def freeze(self, owner: OwnerKey, file: str, versions: Mapping[MemoryId, int]) -> Sequence[MemoryId]:
+        """Move those memories that are still archived at these versions to a file that holds them."""
+        async with self._lock(owner):
+            return self._owners[owner].freeze(file, versions) if owner in self._owners else []
+
+    async def cold_files(self, owner: OwnerKey) -> Sequence[ColdFile]:
+        """The files of an owner, by name."""
+        return self._data(owner).cold.all()
+
+    async def cold_heads(self, owner: OwnerKey, file: str, ids: Sequence[MemoryId]) -> Sequence[MemoryHead]:
+        """The heads of those of these memories that lie in a file, in no particular order."""
+        found = (self._data(owner).memory(memory_id) for memory_id in dict.fromkeys(ids))
+        return [memory.head() for memory in found if memory is not None and memory.cold == file]
+
+    async def refile(self, owner: OwnerKey, old: str, new: str, *, without: Sequence[MemoryId]) -> int:
+        """Say that what was in one file, but for some, is in another now; how many memories that names."""
+        async with self._lock(owner):
+            return self._owners[owner].refile(old, new, without) if owner in self._owners else 0
+
+    async def unfile(self, owner: OwnerKey, file: str) -> None:
+        """Forget what is gone from a file that is no more."""
+        async with self._lock(owner):
+            if owner in self._owners:
+                self._owners[owner].cold.remove(file)
 
     async def ping(self) -> None:
         """Always answers."""

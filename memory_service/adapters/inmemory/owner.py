@@ -13,6 +13,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_service.adapters.inmemory.cold import ColdFiles
 from memory_service.adapters.inmemory.log import ChangeLog
 from memory_service.adapters.inmemory.values import (
     half_precision,
@@ -75,6 +76,8 @@ class StoredMemory:
     usage: Usage = field(default_factory=Usage)
     changed: Revision = NO_REVISION
     forgotten: bool = False
+    cold: str = ""
+    """The file of cold storage it lies in; "" while it is hot."""
     pieces: dict[int, dict[int, _Piece]] = field(default_factory=dict)
 
     @property
@@ -91,11 +94,12 @@ class StoredMemory:
 
     def head(self, version: MemoryVersion | None = None) -> MemoryHead:
         """The head, or the memory as it was at `version`."""
-        return MemoryHead(own_assertion(version or self.versions[-1]), self.usage, self.created_at)
+        return MemoryHead(own_assertion(version or self.versions[-1]), self.usage, self.created_at, bool(self.cold))
 
     def row(self, model_id: str, version: MemoryVersion | None = None) -> SearchRow:
         """The head (or an older version), without its evidence, with the fragments of its text."""
         head = self.head(version)
+        head = replace(head, cold=False)
         if head.current.evidence:
             head = replace(head, current=replace(head.current, evidence=NO_EVIDENCE))
         pieces = self.pieces.get(head.current.content_version, {})
@@ -119,6 +123,24 @@ class StoredMemory:
         for ordinal, piece in sorted(self.pieces.get(content_version, {}).items()):
             for model_id in sorted(piece.vectors) or [""]:
                 yield self._fragment(content_version, ordinal, piece, model_id)
+
+    def all_fragments(self) -> Iterator[Fragment]:
+        """Fragments of all texts, for each model."""
+        for content_version in sorted(self.pieces):
+            yield from self.fragments(content_version)
+
+    def idle_since(self, moment: datetime) -> bool:
+        """Whether it is archived and was neither changed nor used at or after a time."""
+        newest = self.versions[-1]
+        used = self.usage.last_access_at or newest.recorded_at
+        return newest.tier is Tier.ARCHIVE and newest.recorded_at < moment and used < moment
+
+    @property
+    def reworded(self) -> bool:
+        """Whether it is searched by other words than its own."""
+        texts = {v.content_version: v.text for v in self.versions}
+        whole = (p for v, p in self.pieces.items() if 0 in p and p[0].text == texts.get(v))
+        return any(len(pieces) > 1 for pieces in whole)
 
     def _fragment(self, content_version: int, ordinal: int, piece: _Piece, model_id: str) -> Fragment:
         vector = piece.vectors.get(model_id)
@@ -152,6 +174,7 @@ class OwnerData:
         self._tombstones: defaultdict[bytes, list[Tombstone]] = defaultdict(list)
         self._by_request: dict[str, StoredOutcome] = {}
         self._by_dot: dict[Dot, StoredOutcome] = {}
+        self.cold = ColdFiles()
         self._intervals: Counter[tuple[Kind, str, int]] = Counter()
 
     # Reading -----------------------------------------------------------------------------------------------
@@ -272,6 +295,10 @@ class OwnerData:
             if version.version != last + 1:
                 raise _bug("versions of a memory must follow each other without gap")
             expected[version.id] = version.version
+        for memory_id in changeset.thawed:
+            cold = self.memory(memory_id)
+            if cold is None or not cold.cold:
+                raise _bug("a change brings a memory back that is not in cold storage")
         for named in (
             *(fragment.memory_id for fragment in changeset.fragments),
             *(memory_id for memory_id, _ in changeset.unsaid),
@@ -293,6 +320,8 @@ class OwnerData:
     def write(self, changeset: Changeset) -> None:
         """Write a changeset that `prepared` made and `check` let pass."""
         revision = changeset.state.revision
+        for memory_id in changeset.thawed:
+            self._thaw(self._memories[memory_id])
         for version in changeset.versions:
             self._append(version, revision)
         for memory_id, usage in changeset.usage.items():
@@ -367,7 +396,37 @@ class OwnerData:
         memory.versions = [redacted(version) for version in memory.versions]
         memory.usage = Usage()
         memory.pieces.clear()
+        self._thaw(memory)
         self._links = {link for link in self._links if memory.id not in (link.from_id, link.to_id)}
+
+    def _thaw(self, memory: StoredMemory) -> None:
+        if memory.cold:
+            self.cold.drop(memory.cold, memory.id)
+            memory.cold = ""
+
+    def freeze(self, file: str, versions: Mapping[MemoryId, int]) -> list[MemoryId]:
+        """See `MemoryStore.freeze`."""
+        moved: list[MemoryId] = []
+        for memory_id, version in versions.items():
+            memory = self.memory(memory_id)
+            newest = memory.versions[-1] if memory is not None and not memory.cold else None
+            if memory is None or newest is None or newest.version != version or newest.tier is not Tier.ARCHIVE:
+                self.cold.put(file, memory_id, gone=True)
+                continue
+            memory.pieces.clear()
+            memory.cold = file
+            self.cold.put(file, memory_id, gone=False)
+            moved.append(memory_id)
+        return moved
+
+    def refile(self, old: str, new: str, without: Sequence[MemoryId]) -> int:
+        """See `MemoryStore.refile`."""
+        moved = self.cold.move(old, new, without)
+        for memory_id in moved:
+            memory = self.memory(memory_id)
+            if memory is not None and memory.cold == old:
+                memory.cold = new
+        return len(moved)
 
     def record_access(self, memory_id: MemoryId, count: int, at: datetime, predicates: Collection[str]) -> None:
         """Add `count` accesses, the last of them at `at`; the interval counts under a predicate of `predicates`."""
@@ -427,6 +486,7 @@ def prepared(changeset: Changeset) -> Changeset:
         outcomes=[replace(stored_at_utc(o), outcome=copy.deepcopy(dict(o.outcome))) for o in changeset.outcomes],
         changes=[stored_at_utc(change) for change in changeset.changes],
         retired=dict(changeset.retired),
+        thawed=list(changeset.thawed),
         jobs=[replace(request, data=json.loads(json.dumps(dict(request.data)))) for request in changeset.jobs],
     )
 

@@ -164,6 +164,9 @@ class PostgresOwnerChange:
         if changeset.state.revision <= self._state.revision:
             raise InternalError(Reason.INTERNAL, "a change must raise the owner's revision")
         self.committing = changeset.state
+        if changeset.thawed:
+            thawed = list(changeset.thawed)
+            _expect(await self._session.value(sql_writing.THAW, thawed), len(thawed))
         groups: tuple[list[tuple[object, ...]], ...] = (
             version_records(changeset),
             list(map(_fragment_record, changeset.fragments)),

@@ -27,6 +27,7 @@ from memory_service.domain.vector_clock import VectorClock
 from memory_service.ports.memory_store import (
     Changed,
     ChangeRecord,
+    ColdFile,
     Fragment,
     Idle,
     JournalEntry,
@@ -273,6 +274,59 @@ class PostgresMemoryStore:
         found = await self._database.fetch(sql.OWNERS_WAITING, model_id, limit)
         return [OwnerKey(TenantId(row["tenant"]), UserId(row["user_id"])) for row in found]
 
+    async def archived_rows(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[SearchRow]:
+        """Archived memories of current status that are hot, newest first, as rows to search."""
+        async with self._database.reading(owner.id) as session:
+            heads = await session.rows(sql.ARCHIVED_HEADS, limit)
+            fragments = await _fragments_of(session, model_id, heads)
+        return await _joined(heads, fragments, oldest_first=False)
+
+    async def freezable(self, owner: OwnerKey, idle_since: datetime, *, limit: int) -> Sequence[SearchRow]:
+        """Archived memories that were neither changed nor used since, oldest first, with all their fragments."""
+        async with self._database.reading(owner.id) as session:
+            heads = await session.rows(sql.FREEZABLE, idle_since, limit)
+            ids = [row["memory_id"] for row in heads]
+            fragments = await session.rows(sql.FRAGMENTS_OF_MEMORIES, ids) if ids else []
+        pieces: defaultdict[MemoryId, list[Fragment]] = defaultdict(list)
+        for fragment in await _fragments(fragments):
+            pieces[fragment.memory_id].append(fragment)
+        return [SearchRow(head, tuple(pieces[head.id])) for head in await _converted(heads, rows.head_of)]
+
+    async def freeze(self, owner: OwnerKey, file: str, versions: Mapping[MemoryId, int]) -> Sequence[MemoryId]:
+        """Move those memories that are still archived at these versions to a file that holds them."""
+        if not versions:
+            return []
+        async with self._gate.held(owner.id), self._database.change(owner.id) as session:
+            if await session.row(sql.LOCK_STATE) is None:
+                return []
+            moved = await session.rows(sql_writing.FREEZE, file, list(versions), list(versions.values()))
+        return [MemoryId(row[0]) for row in moved]
+
+    async def cold_files(self, owner: OwnerKey) -> Sequence[ColdFile]:
+        """The files of an owner, by name."""
+        async with self._database.reading(owner.id) as session:
+            found = await session.rows(sql.COLD_FILES)
+        return [ColdFile(name, live, tuple(sorted(gone or ()))) for name, live, gone in found]
+
+    async def cold_heads(self, owner: OwnerKey, file: str, ids: Sequence[MemoryId]) -> Sequence[MemoryHead]:
+        """The heads of those of these memories that lie in a file, in no particular order."""
+        async with self._database.reading(owner.id) as session:
+            found = await session.rows(sql.COLD_HEADS, file, list(ids))
+        return await _converted(found, rows.head_of)
+
+    async def refile(self, owner: OwnerKey, old: str, new: str, *, without: Sequence[MemoryId]) -> int:
+        """Say that what was in one file, but for some, is in another now; how many memories that names."""
+        async with self._gate.held(owner.id), self._database.change(owner.id) as session:
+            if await session.row(sql.LOCK_STATE) is None:
+                return 0
+            return int(await session.value(sql_writing.REFILE, old, new, list(without)))
+
+    async def unfile(self, owner: OwnerKey, file: str) -> None:
+        """Forget what is gone from a file that is no more."""
+        async with self._gate.held(owner.id), self._database.change(owner.id) as session:
+            if await session.row(sql.LOCK_STATE) is not None:
+                await session.run(sql_writing.UNFILE, file)
+
     async def ping(self) -> None:
         """Raise `Unavailable` unless PostgreSQL answers and its schema is the one we know."""
         found = await self._database.fetch(sql.SCHEMA)
@@ -345,14 +399,21 @@ async def _joined(
 ) -> list[SearchRow]:
     """Heads, oldest first or as they come, each with its fragments in order of ordinal."""
     pieces: defaultdict[MemoryId, list[Fragment]] = defaultdict(list)
-    for start in range(0, len(fragments), _SLICE_ROWS):
-        await asyncio.sleep(0)
-        for fragment in rows.fragments_of(fragments[start : start + _SLICE_ROWS]):
-            pieces[fragment.memory_id].append(fragment)
+    for fragment in await _fragments(fragments):
+        pieces[fragment.memory_id].append(fragment)
     converted = await _converted(heads, rows.head_of)
     if oldest_first:
         converted.sort(key=_page_key)
     return [SearchRow(head, _in_order(pieces.get(head.id, ()))) for head in converted]
+
+
+async def _fragments(found: Sequence[rows.Record]) -> list[Fragment]:
+    """Fragments of rows, letting others run in between."""
+    fragments: list[Fragment] = []
+    for start in range(0, len(found), _SLICE_ROWS):
+        await asyncio.sleep(0)
+        fragments += rows.fragments_of(found[start : start + _SLICE_ROWS])
+    return fragments
 
 
 def _in_order(fragments: Sequence[Fragment]) -> Sequence[Fragment]:

@@ -172,7 +172,9 @@ def head_of(record: Record) -> MemoryHead:
 def _head(row: Row) -> MemoryHead:
     accesses, adopted, last_access_at, last_confirmed_at, rejected, created_at = row[_VERSION_WIDTH:_HEAD_WIDTH]
     usage = Usage(accesses, adopted, _utc(last_access_at), _utc(last_confirmed_at), rejected)
-    return MemoryHead(version_of(row[:_VERSION_WIDTH]), usage, _utc(created_at))
+    # Rows to search come without the last column: nothing cold is among them.
+    cold = len(row) > _HEAD_WIDTH and row[_HEAD_WIDTH]
+    return MemoryHead(version_of(row[:_VERSION_WIDTH]), usage, _utc(created_at), cold)
 
 
 def fragments_of(records: Sequence[Record]) -> list[Fragment]:

@@ -45,34 +45,51 @@ LOCKED_KNOWN = "SELECT 1"
 # Heads and versions ---------------------------------------------------------------------------------------
 
 _VERSION = ", ".join(f"v.{c.name}" for c in VERSION_COLUMNS)
-_HEAD = ", ".join(f"m.{name}" for name in (*(c.name for c in VERSION_COLUMNS), *USAGE_COLUMNS, "created_at"))
+_HOT_HEAD = ", ".join(f"m.{name}" for name in (*(c.name for c in VERSION_COLUMNS), *USAGE_COLUMNS, "created_at"))
+_HEAD = f"{_HOT_HEAD}, false AS cold"
+_COLD_HEAD = ", ".join((_VERSION, *(f"c.{name}" for name in USAGE_COLUMNS), "c.created_at, true AS cold"))
 _USAGE = ", ".join(f"m.{name}" for name in USAGE_COLUMNS)
 # Rows to search carry no evidence: nothing is decided by them, and a snapshot would be a fifth larger.
 _SEARCH_VERSION = _VERSION.replace("v.evidence", "'[]'")
-_SEARCH_HEAD = _HEAD.replace("m.evidence", "'[]'")
+_SEARCH_HEAD = _HOT_HEAD.replace("m.evidence", "'[]'")
 _CURRENT = "m.status IN ('active', 'contested')"
 _STANDING = "m.status IN ('active', 'contested', 'yielded')"
-_OLDEST_FIRST = "ORDER BY m.created_at, m.memory_id"
+_COLD_STANDING = _STANDING.replace("m.", "v.")
+_OLDEST_FIRST = "ORDER BY created_at, memory_id"
+_COLD = """FROM cold_memories c CROSS JOIN LATERAL (
+        SELECT * FROM memory_versions x
+        WHERE x.owner = $1 AND x.memory_id = c.memory_id AND x.version = c.version OFFSET 0) v
+    WHERE c.owner = $1 AND NOT c.gone"""
+"""Memories in cold storage: what is said of them is their newest version, looked up one by one (so OFFSET 0)."""
 
-HEADS = statement("heads", f"SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND m.memory_id = ANY($2::uuid[])")
+HEADS = statement(
+    "heads",
+    f"""SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND m.memory_id = ANY($2::uuid[])
+    UNION ALL SELECT {_COLD_HEAD} {_COLD} AND c.memory_id = ANY($2)""",
+)
 
 HEADS_IN_SLOTS = statement(
     "heads_in_slots",
     f"""SELECT {_HEAD} FROM memories m
     WHERE m.owner = $1 AND {_STANDING} AND m.slot = ANY($2::text[])
       AND m.slot_hash = ANY(ARRAY(SELECT hashtextextended(s, 0) FROM unnest($2::text[]) s))
+    UNION ALL SELECT {_COLD_HEAD} {_COLD} AND {_COLD_STANDING} AND v.slot = ANY($2)
+      AND c.slot_hash = ANY(ARRAY(SELECT hashtextextended(s, 0) FROM unnest($2) s))
     {_OLDEST_FIRST}""",
 )
 
 _OF_CLAIMS = """m.claim = ANY($2::text[])
       AND m.claim_hash = ANY(ARRAY(SELECT hashtextextended(s, 0) FROM unnest($2::text[]) s))"""
+_COLD_OF_CLAIMS = _OF_CLAIMS.replace("m.claim_hash", "c.claim_hash").replace("m.claim", "v.claim")
 HEADS_OF_CLAIMS = statement(
     "heads_of_claims",
-    f"SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND {_STANDING} AND {_OF_CLAIMS} {_OLDEST_FIRST}",
+    f"""SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND {_STANDING} AND {_OF_CLAIMS}
+    UNION ALL SELECT {_COLD_HEAD} {_COLD} AND {_COLD_STANDING} AND {_COLD_OF_CLAIMS} {_OLDEST_FIRST}""",
 )
 ALL_HEADS_OF_CLAIMS = statement(
     "all_heads_of_claims",
-    f"SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND {_OF_CLAIMS} {_OLDEST_FIRST}",
+    f"""SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND {_OF_CLAIMS}
+    UNION ALL SELECT {_COLD_HEAD} {_COLD} AND {_COLD_OF_CLAIMS} {_OLDEST_FIRST}""",
 )
 
 
@@ -102,24 +119,36 @@ def _matching(row: str) -> str:
 
 LIST_HEADS = statement(
     "list_heads",
-    f"""SELECT {_HEAD} FROM memories m
-    WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid)
-      AND {_matching("m")}
+    f"""(SELECT {_HEAD} FROM memories m
+    WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid) AND {_matching("m")}
+    {_OLDEST_FIRST} LIMIT $4)
+    UNION ALL
+    (SELECT {_COLD_HEAD} {_COLD} AND (c.created_at, c.memory_id) > ($2, $3) AND {_matching("v")}
+    ORDER BY c.created_at, c.memory_id LIMIT $4)
     {_OLDEST_FIRST} LIMIT $4""",
 )
+_BELIEVED = """CROSS JOIN LATERAL (
+        SELECT x.* FROM memory_versions x
+        WHERE x.owner = $1 AND x.memory_id = k.memory_id AND x.recorded_at <= $25
+        ORDER BY x.version DESC LIMIT 1) v"""
 LIST_BELIEVED = statement(
     "list_believed",
-    f"""SELECT {_VERSION}, {_USAGE}, m.created_at
-    FROM memories m CROSS JOIN LATERAL (
-        SELECT x.* FROM memory_versions x
-        WHERE x.owner = $1 AND x.memory_id = m.memory_id AND x.recorded_at <= $25
-        ORDER BY x.version DESC LIMIT 1) v
+    f"""(SELECT {_VERSION}, {_USAGE}, m.created_at, false AS cold
+    FROM memories m {_BELIEVED.replace("k.", "m.")}
     WHERE m.owner = $1 AND (m.created_at, m.memory_id) > ($2::timestamptz, $3::uuid) AND NOT v.redacted
       AND {_matching("v")}
+    ORDER BY m.created_at, m.memory_id LIMIT $4)
+    UNION ALL
+    (SELECT {_COLD_HEAD}
+    FROM cold_memories c {_BELIEVED.replace("k.", "c.")}
+    WHERE c.owner = $1 AND NOT c.gone AND (c.created_at, c.memory_id) > ($2, $3) AND NOT v.redacted
+      AND {_matching("v")}
+    ORDER BY c.created_at, c.memory_id LIMIT $4)
     {_OLDEST_FIRST} LIMIT $4""",
 )
 """Of each memory that is still there, the version believed at `$25`."""
 
+# What time overtakes, what is observed and what is contested lies in the hot tables: only the archive goes cold.
 IDLE_HEADS = statement(
     "idle_heads",
     f"""SELECT {_HEAD} FROM memories m
@@ -203,11 +232,13 @@ LINKED = statement(
 )
 SUCCESSORS = statement(
     "successors",
-    """SELECT DISTINCT ON (l.to_id) l.to_id, l.from_id
-    FROM links l JOIN memories m ON m.owner = $1 AND m.memory_id = l.from_id
-    WHERE l.owner = $1 AND l.to_id = ANY($2::uuid[]) AND l.relation = 'supersedes' AND m.status <> 'retracted'
-      AND ($3::timestamptz IS NULL OR m.created_at <= $3)
-    ORDER BY l.to_id, m.created_at DESC, m.memory_id DESC""",
+    f"""SELECT DISTINCT ON (l.to_id) l.to_id, l.from_id
+    FROM links l CROSS JOIN LATERAL (
+        SELECT m.status, m.created_at FROM memories m WHERE m.owner = $1 AND m.memory_id = l.from_id
+        UNION ALL SELECT v.status, c.created_at {_COLD} AND c.memory_id = l.from_id) s
+    WHERE l.owner = $1 AND l.to_id = ANY($2::uuid[]) AND l.relation = 'supersedes' AND s.status <> 'retracted'
+      AND ($3::timestamptz IS NULL OR s.created_at <= $3)
+    ORDER BY l.to_id, s.created_at DESC, l.from_id DESC""",
 )
 _ENTRY = """j.revision, j.ordinal, j.event, j.memory_id, j.version, j.at, j.actor, j.device, j.reason,
            j.before, j.after, j.details"""
@@ -246,7 +277,7 @@ JOURNAL_SINCE = statement(
 )
 CHANGED = statement(
     "changed",
-    f"""SELECT k.revision, k.memory_id AS changed_id, {_HEAD}
+    f"""SELECT k.revision, k.memory_id AS changed_id, h.*
     FROM (SELECT * FROM (
             (SELECT h.changed_revision AS revision, h.memory_id FROM memories h
              WHERE h.owner = $1 AND (h.changed_revision, h.memory_id) > ($2::int8, $3::uuid)
@@ -254,9 +285,14 @@ CHANGED = statement(
             UNION ALL
             (SELECT g.revision, g.memory_id FROM forgotten g
              WHERE g.owner = $1 AND (g.revision, g.memory_id) > ($2, $3)
-             ORDER BY g.revision, g.memory_id LIMIT $4)) both_kinds
+             ORDER BY g.revision, g.memory_id LIMIT $4)
+            UNION ALL
+            (SELECT d.changed_revision, d.memory_id FROM cold_memories d
+             WHERE d.owner = $1 AND NOT d.gone AND (d.changed_revision, d.memory_id) > ($2, $3)
+             ORDER BY d.changed_revision, d.memory_id LIMIT $4)) all_kinds
           ORDER BY 1, 2 LIMIT $4) k
-    LEFT JOIN memories m ON m.owner = $1 AND m.memory_id = k.memory_id
+    LEFT JOIN LATERAL (SELECT {_HEAD} FROM memories m WHERE m.owner = $1 AND m.memory_id = k.memory_id
+                       UNION ALL SELECT {_COLD_HEAD} {_COLD} AND c.memory_id = k.memory_id) h ON true
     ORDER BY 1, 2""",
 )
 """The columns of the head are null for a memory that was forgotten."""
@@ -264,7 +300,9 @@ VERSIONS_AT = statement(
     "versions_at",
     f"""SELECT {_VERSION} FROM memory_versions v
     WHERE v.owner = $1 AND v.revision = ANY($2::int8[])
-      AND EXISTS (SELECT FROM memories m WHERE m.owner = $1 AND m.memory_id = v.memory_id)
+      AND (EXISTS (SELECT FROM memories m WHERE m.owner = $1 AND m.memory_id = v.memory_id)
+           OR EXISTS (SELECT FROM cold_memories c
+                      WHERE c.owner = $1 AND c.memory_id = v.memory_id AND NOT c.gone))
     ORDER BY v.revision, v.memory_id, v.version""",
 )
 DEVICES = statement("devices", f"SELECT {_DEVICE} FROM devices d WHERE d.owner = $1 AND d.device = ANY($2::text[])")
@@ -320,6 +358,8 @@ DELTA_REMOVED = statement(
     "delta_removed",
     f"""SELECT m.memory_id FROM memories m
     WHERE m.owner = $1 AND m.changed_revision > $2 AND NOT ({_SEARCHABLE})
+    UNION ALL SELECT c.memory_id FROM cold_memories c
+    WHERE c.owner = $1 AND NOT c.gone AND c.changed_revision > $2
     UNION ALL SELECT g.memory_id FROM forgotten g WHERE g.owner = $1 AND g.revision > $2""",
 )
 AS_OF_VERSIONS = statement(
@@ -351,6 +391,39 @@ WAITING_FRAGMENTS = statement(
                AND d.content_version = f.content_version AND d.model_id = $2)
     ORDER BY m.created_at, m.memory_id, f.ordinal LIMIT $3""",
 )
+
+# The archive and cold storage ------------------------------------------------------------------------------
+
+ARCHIVED_HEADS = statement(
+    "archived_heads",
+    f"""SELECT {_SEARCH_HEAD} FROM memories m WHERE m.owner = $1 AND m.tier = 'archive' AND {_CURRENT}
+    ORDER BY m.created_at DESC LIMIT $2""",
+)
+FREEZABLE = statement(
+    "freezable",
+    f"""SELECT {_HEAD} FROM memories m
+    WHERE m.owner = $1 AND m.tier = 'archive' AND m.recorded_at < $2
+      AND coalesce(m.last_access_at, m.recorded_at) < $2
+      AND NOT EXISTS (
+        SELECT FROM fragments f
+        JOIN fragments w ON w.owner = $1 AND w.memory_id = f.memory_id AND w.content_version = f.content_version
+                        AND w.ordinal = 0
+        JOIN memory_versions v ON v.owner = $1 AND v.memory_id = f.memory_id AND v.version = f.content_version
+        WHERE f.owner = $1 AND f.memory_id = m.memory_id AND f.ordinal > 0 AND w.text = v.text)
+    {_OLDEST_FIRST} LIMIT $3""",
+)
+"""What is searched by other words than its own stays: a file could neither give them back nor lose one at once."""
+FRAGMENTS_OF_MEMORIES = statement(
+    "fragments_of_memories",
+    f"""SELECT {_FRAGMENT} FROM fragments f WHERE f.owner = $1 AND f.memory_id = ANY($2::uuid[])
+    ORDER BY f.content_version, f.ordinal, f.model_id""",
+)
+COLD_FILES = statement(
+    "cold_files",
+    """SELECT c.file, count(*) FILTER (WHERE NOT c.gone), array_agg(c.memory_id) FILTER (WHERE c.gone)
+    FROM cold_memories c WHERE c.owner = $1 GROUP BY c.file ORDER BY c.file""",
+)
+COLD_HEADS = statement("cold_heads", f"SELECT {_COLD_HEAD} {_COLD} AND c.file = $2 AND c.memory_id = ANY($3::uuid[])")
 
 # Not of one owner -----------------------------------------------------------------------------------------
 

@@ -22,10 +22,14 @@ RECORD_INTERVALS = statement(
     f"""INSERT INTO reuse_intervals AS r (owner, kind, predicate, bucket, count)
     SELECT $1, u.kind, u.predicate,
            least(floor(2 * ln(u.seconds / {SHORTEST_SECONDS}) / ln(2.0)), {BUCKETS - 1}), count(*)
-    FROM (SELECT m.kind, CASE WHEN m.predicate = ANY($4::text[]) THEN m.predicate ELSE '' END AS predicate,
-                 extract(epoch FROM a.at - m.last_access_at)::float8 AS seconds
-          FROM unnest($2::uuid[], $3::timestamptz[]) AS a(memory_id, at)
-          JOIN memories m ON m.owner = $1 AND m.memory_id = a.memory_id) u
+    FROM (SELECT h.kind, CASE WHEN h.predicate = ANY($4::text[]) THEN h.predicate ELSE '' END AS predicate,
+                 extract(epoch FROM a.at - h.last_access_at)::float8 AS seconds
+          FROM unnest($2::uuid[], $3::timestamptz[]) AS a(memory_id, at) CROSS JOIN LATERAL (
+              SELECT m.kind, m.predicate, m.last_access_at FROM memories m
+              WHERE m.owner = $1 AND m.memory_id = a.memory_id
+              UNION ALL SELECT v.kind, v.predicate, c.last_access_at FROM cold_memories c
+              JOIN memory_versions v ON v.owner = $1 AND v.memory_id = c.memory_id AND v.version = c.version
+              WHERE c.owner = $1 AND c.memory_id = a.memory_id AND NOT c.gone) h) u
     WHERE u.seconds >= {SHORTEST_SECONDS}
     GROUP BY 2, 3, 4
     ON CONFLICT (owner, kind, predicate, bucket) DO UPDATE SET count = r.count + EXCLUDED.count""",

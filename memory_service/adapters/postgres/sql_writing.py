@@ -202,6 +202,8 @@ FORGET = statement(
     "forget",
     """WITH heads AS (DELETE FROM memories m WHERE m.owner = $1 AND m.memory_id = ANY($2::uuid[])),
     pieces AS (DELETE FROM fragments f WHERE f.owner = $1 AND f.memory_id = ANY($2)),
+    frozen AS (UPDATE cold_memories c SET gone = true, slot_hash = 0, claim_hash = 0
+               WHERE c.owner = $1 AND c.memory_id = ANY($2) AND NOT c.gone),
     from_links AS (DELETE FROM links l WHERE l.owner = $1 AND (l.from_id = ANY($2) OR l.to_id = ANY($2))),
     emptied AS (UPDATE memory_versions v
                 SET text = '', subject = NULL, predicate = NULL, object = NULL, topic = '', slot = '',
@@ -222,11 +224,56 @@ UNSAY = statement(
 )
 RECORD_ACCESS = statement(
     "record_access",
-    """UPDATE memories m SET access_count = m.access_count + a.count,
-                           last_access_at = greatest(m.last_access_at, a.at)
+    """WITH cold AS (UPDATE cold_memories c SET access_count = c.access_count + a.count,
+                                              last_access_at = greatest(c.last_access_at, a.at)
+                 FROM unnest($2::uuid[], $3::int8[], $4::timestamptz[]) AS a(memory_id, count, at)
+                 WHERE c.owner = $1 AND c.memory_id = a.memory_id AND NOT c.gone)
+    UPDATE memories m SET access_count = m.access_count + a.count,
+                          last_access_at = greatest(m.last_access_at, a.at)
     FROM unnest($2::uuid[], $3::int8[], $4::timestamptz[]) AS a(memory_id, count, at)
     WHERE m.owner = $1 AND m.memory_id = a.memory_id""",
 )
+_KEPT_COLUMNS = ("created_at", "changed_revision", *USAGE_COLUMNS)
+_KEPT_OR_NOTHING = ", ".join(
+    f"coalesce(k.{name}, 0)" if name.endswith(("_count", "_revision")) else f"k.{name}" for name in _KEPT_COLUMNS[1:]
+)
+FREEZE = statement(
+    "freeze",
+    f"""WITH moved AS (
+        DELETE FROM memories m USING unnest($3::uuid[], $4::int4[]) AS g(memory_id, version)
+        WHERE m.owner = $1 AND m.memory_id = g.memory_id AND m.version = g.version AND m.tier = 'archive'
+        RETURNING m.memory_id, m.slot_hash, m.claim_hash, {", ".join(f"m.{name}" for name in _KEPT_COLUMNS)}),
+    pieces AS (DELETE FROM fragments f WHERE f.owner = $1 AND f.memory_id = ANY(ARRAY(SELECT memory_id FROM moved))),
+    stubs AS (INSERT INTO cold_memories (owner, file, memory_id, gone, version, slot_hash, claim_hash,
+                                         {", ".join(_KEPT_COLUMNS)})
+              SELECT $1, $2, g.memory_id, k.memory_id IS NULL, g.version, coalesce(k.slot_hash, 0),
+                     coalesce(k.claim_hash, 0), coalesce(k.created_at, 'epoch'), {_KEPT_OR_NOTHING}
+              FROM unnest($3::uuid[], $4::int4[]) AS g(memory_id, version)
+              LEFT JOIN moved k ON k.memory_id = g.memory_id)
+    SELECT memory_id FROM moved""",
+)
+"""What the file holds but does not move is gone at once, so that it is taken out of the file again."""
+THAW = statement(
+    "thaw",
+    f"""WITH back AS (
+        UPDATE cold_memories c SET gone = true, slot_hash = 0, claim_hash = 0
+        WHERE c.owner = $1 AND c.memory_id = ANY($2::uuid[]) AND NOT c.gone RETURNING c.*),
+    hot AS (INSERT INTO memories (owner, {", ".join(c.name for c in VERSION_COLUMNS)}, {", ".join(_KEPT_COLUMNS)})
+            SELECT $1, {", ".join(f"v.{c.name}" for c in VERSION_COLUMNS)},
+                   {", ".join(f"b.{name}" for name in _KEPT_COLUMNS)}
+            FROM back b JOIN memory_versions v
+              ON v.owner = $1 AND v.memory_id = b.memory_id AND v.version = b.version
+            RETURNING 1)
+    SELECT count(*) FROM hot""",
+)
+"""Answers how many heads came back."""
+REFILE = statement(
+    "refile",
+    """WITH moved AS (UPDATE cold_memories c SET file = $3
+                   WHERE c.owner = $1 AND c.file = $2 AND NOT (c.memory_id = ANY($4::uuid[])) RETURNING 1)
+    SELECT count(*) FROM moved""",
+)
+UNFILE = statement("unfile", "DELETE FROM cold_memories c WHERE c.owner = $1 AND c.file = $2 AND c.gone")
 STORE_VECTORS = statement(
     "store_vectors",
     """WITH stored AS (

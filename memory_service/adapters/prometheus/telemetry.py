@@ -42,6 +42,12 @@ COUNTERS = (
     Metric("feedback_total", "Recalled memories that were of use or not, as callers said.", ("outcome",)),
     Metric("extracted_refused_total", "Extracted assertions refused for too little confidence."),
     Metric("upkeep_changes_total", "Memories changed by the service itself, by step of upkeep.", ("step",)),
+    Metric("merges_total", "Groups of memories that say the same, by what became of them.", ("outcome",)),
+    Metric("summarizer_calls_total", "Calls to the model that words merged memories, by outcome.", ("outcome",)),
+    Metric("merge_texts_total", "Wordings a model made for merged memories, by outcome.", ("outcome",)),
+    Metric("cold_memories_total", "Memories that came into or left files of cold storage.", ("moved",)),
+    Metric("cold_orphans_total", "Files of cold storage that nothing referred to and that were removed."),
+    Metric("cold_files_missing_total", "Files of cold storage found missing, each time upkeep looked."),
     Metric("sessions_created_total", "Sessions begun."),
     Metric("session_turns_total", "Turns given to sessions, new ones and ones sent again.", ("result",)),
     Metric(

@@ -111,13 +111,17 @@ def is_current(head: MemoryHead, now: datetime) -> bool:
     )
 
 
-def current_rows(snapshot: OwnerSnapshot, now: datetime, *, valid_at: datetime | None = None) -> Mask:
+def current_rows(
+    snapshot: OwnerSnapshot, now: datetime, *, valid_at: datetime | None = None, archived: bool = False
+) -> Mask:
     """`is_current` of every live row; False for dead ones. Shape (rows,).
 
-    With `valid_at` a memory needs to hold at that time, events too, instead of being timely `now`.
+    With `valid_at` a memory needs to hold at that time, events too, instead of being timely `now`; with `archived`
+    it may be in the archive.
     """
     mask = _coded(snapshot.rows["status"], [STATUS_CODE[status] for status in CURRENT_STATUSES])
-    mask &= snapshot.rows["tier"] != TIER_CODE[Tier.ARCHIVE]
+    if not archived:
+        mask &= snapshot.rows["tier"] != TIER_CODE[Tier.ARCHIVE]
     mask &= timely_rows(snapshot, now) if valid_at is None else held_rows(snapshot, valid_at)
     mask &= unexpired_rows(snapshot, now)
     mask &= snapshot.live
