@@ -61,15 +61,14 @@ PULL = sync.SyncRequest(pull=sync.SyncPull(page_size=2))
 
 async def test_a_device_sends_what_it_queued_and_gets_what_it_lacks(stub: Any, service: ServiceProcess, raw: Raw):
     user = new_user()
-    for text in ("one", "two", "three"):
-        await raw.call("Write", api.WriteRequest(user=user, memory=pb.MemoryInput(text=f"from elsewhere: {text}")))
+    texts = ("The kettle leaks: one", "Ann plays chess: two", "我在学吉他: three")
+    for text in texts:
+        await raw.call("Write", api.WriteRequest(user=user, memory=pb.MemoryInput(text=text)))
     first = await exchange(stub, service, opening(user, "phone"), queued("phone", 1, "from the phone"), PULL)
     assert first[0].opened.counter == 0
     assert first[1].ack.written.effect == api.EFFECT_CREATED
     pages = [answer.page for answer in first[2:]]
-    assert sorted(m.text for p in pages for m in p.memories) == sorted(
-        ["from elsewhere: one", "from elsewhere: two", "from elsewhere: three", "from the phone"]
-    )
+    assert sorted(m.text for p in pages for m in p.memories) == sorted([*texts, "from the phone"])
     assert pages[-1].clock.counters["phone"] == 1
 
     gone = [m.id for p in pages for m in p.memories if m.text.endswith("two")]

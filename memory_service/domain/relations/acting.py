@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from memory_service.domain.relations.poles import turned
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import Judgement, StatementRelation
 
@@ -45,7 +46,8 @@ def sure(
     if judgement.relation is StatementRelation.PARAPHRASE:
         left = max(sum(earlier.terms.values()) - shared, sum(later.terms.values()) - shared)
         near = cosine is None or cosine >= MERGE_COSINE_MIN
-        return near and left <= MERGE_LEFT_MAX and {v for _, v in earlier.numbers} == {v for _, v in later.numbers}
+        same_numbers = {v for _, v in earlier.numbers} == {v for _, v in later.numbers}
+        return near and left <= MERGE_LEFT_MAX and same_numbers and not turned(earlier.poles, later.poles)
     if judgement.relation in _CONFLICTS:
         alike = shared >= CONFLICT_SHARED_MIN and cosine is not None and cosine >= CONFLICT_COSINE_MIN
         if judgement.certainty < CONFLICT_CERTAINTY_MIN and not alike:
@@ -58,7 +60,16 @@ def sure(
         if cosine is None:
             return shared >= CONFLICT_SHARED_MIN
         if judgement.relation is StatementRelation.UPDATE and judgement.certainty >= TOLD_CERTAINTY_MIN:
-            return shared >= CONFLICT_SHARED_MIN or cosine >= CONFLICT_COSINE_MIN
+            return _common(earlier, later) >= CONFLICT_SHARED_MIN or cosine >= CONFLICT_COSINE_MIN
         related = shared >= CONFLICT_SHARED_MIN and cosine >= SHARED_COSINE_MIN
         return related or cosine >= CONFLICT_COSINE_MIN or shared >= CONFLICT_MUCH_SHARED_MIN
     return True
+
+
+def _common(earlier: Reading, later: Reading) -> float:
+    """Weight of the earlier statement's words that the later one has, Chinese ones also as part of others."""
+    return sum(
+        weight
+        for term, weight in earlier.terms.items()
+        if term in later.terms or (not term.isascii() and len(term) > 1 and term[:2] in later.key)
+    )
