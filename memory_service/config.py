@@ -134,6 +134,9 @@ class Settings(BaseSettings):
     archive_unused_days: Annotated[
         float, Field(description="Memories unused for longer are archived.", gt=0, le=36_500)
     ] = 180.0
+    observed_days: Annotated[
+        float, Field(description="Guesses that nobody confirmed or recalled are archived.", gt=0, le=36_500)
+    ] = 30.0
     weak_days: Annotated[
         float, Field(description="Memories of little confidence, never recalled, are archived.", gt=0, le=36_500)
     ] = 90.0

@@ -37,6 +37,7 @@ class Parameters:
         archive_strength_min: a memory weaker than this is archived (E6).
         archive_unused_days: so is one that nobody used, confirmed or changed for so long (E6).
         weak_days, weak_confidence: so is one of less confidence that was never recalled, earlier (S9).
+        observed_days: so is a candidate of that kind that was inferred once only (E3).
         activity_half_life_days, activity_min, activity_periods: so is a card whose activity, 0..100, was below
             the minimum for so many half-lives (C10).
         promotion_sessions: conversations in which a candidate must have been said to become long-term (E3).
@@ -62,6 +63,7 @@ class Parameters:
     archive_strength_min: float = 0.05
     archive_unused_days: float = 180.0
     weak_days: float = 90.0
+    observed_days: float = 30.0
     weak_confidence: float = 0.6
     activity_half_life_days: float = 30.0
     activity_min: float = 20.0

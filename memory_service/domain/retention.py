@@ -106,6 +106,10 @@ class Retention:
             limit = {"archive_unused_days": p.archive_unused_days}
             return Overdue(f"unused for {p.archive_unused_days:g} days", told | limit)
         weak = usage.access_count == 0 and version.confidence < p.weak_confidence
+        once = version.tier is Tier.CANDIDATE and version.support <= 1 and version.status is not Status.CONTESTED
+        if weak and once and unused > timedelta(days=p.observed_days):
+            limit = {"observed_days": p.observed_days, "weak_confidence": p.weak_confidence}
+            return Overdue(f"inferred once, and not recalled in {p.observed_days:g} days", told | limit)
         if weak and unused > timedelta(days=p.weak_days):
             limit = {"weak_days": p.weak_days, "weak_confidence": p.weak_confidence}
             return Overdue(f"little confidence, and never recalled in {p.weak_days:g} days", told | limit)
@@ -126,7 +130,7 @@ class Retention:
             untouched={kind: now - age for kind, age in kept.items()},
             untouched_predicates={name: now - age for name, age in named.items()},
             lasting=frozenset(name for name, tau in self.decay.by_predicate.items() if tau == NEVER),
-            weak_since=now - _age(p.weak_days),
+            weak_since=now - _age(min(p.weak_days, p.observed_days)),
             weak_confidence=p.weak_confidence,
             expired_by=now,
         )

@@ -145,7 +145,7 @@ async def test_what_was_inferred_and_archived_is_observed_again_when_it_is_infer
     guess = _id(await world.say("Seems to like jazz", source=Source.INFERRED, session="s1"))
     world.clock.advance(91 * _DAY)
     assert (await world.upkeep.run(ALICE))["decay_long_term"] == 1
-    assert (await world.store.journal(ALICE, guess))[-1].reason.startswith("little confidence, and never recalled")
+    assert (await world.store.journal(ALICE, guess))[-1].reason.startswith("inferred once, and not recalled")
     await world.say("Seems to like jazz", source=Source.INFERRED, session="s2")
     assert (await world.get(guess)).current.tier is Tier.CANDIDATE
     assert (await world.get(guess)).current.confidence == pytest.approx(0.4)

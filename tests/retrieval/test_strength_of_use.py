@@ -144,6 +144,7 @@ _parameters = st.builds(
     Parameters,
     archive_unused_days=st.floats(1, 400),
     weak_days=st.floats(1, 400),
+    observed_days=st.floats(1, 400),
     weak_confidence=st.floats(0, 1),
     activity_half_life_days=st.floats(0.1, 100),
     activity_min=st.floats(0.1, 100),
