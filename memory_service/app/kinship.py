@@ -42,7 +42,7 @@ from memory_service.domain.memory import (
 from memory_service.domain.plurality import may_hold_several
 from memory_service.domain.records import Fragment
 from memory_service.domain.relations import Judgement, StatementRelation, judge, may_concern, read
-from memory_service.domain.relations.acting import sure
+from memory_service.domain.relations.acting import CONFLICT_SHARED_MIN, in_common, sure
 from memory_service.domain.relations.deciding import speaks_for
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list
 from memory_service.domain.retrieval.columns import Floats, Ints
@@ -192,7 +192,8 @@ class Kinship:
         """With what a correction takes back: a rival, or else the nearest of what it may concern."""
         among = [i for i in judged if i in workspace.heads and workspace.heads[i].current.claim != draft.claim]
         among = [i for i in kin.rivals if i in judged] or among
-        heads = [workspace.heads[i] for i in among if _may_be_meant(workspace.heads[i], draft)]
+        newest = max((workspace.heads[i].current.revision for i in among), default=NO_REVISION)
+        heads = [workspace.heads[i] for i in among if _may_be_meant(workspace.heads[i], draft, newest)]
         if not heads:
             return kin
         meant = max(heads, key=lambda head: (_nearness(head, draft, judged[head.id]), str(head.id)))
@@ -343,10 +344,12 @@ def _apart(found: Judged) -> bool:
     return found.judgement.relation is StatementRelation.DIFFERENT
 
 
-def _may_be_meant(head: MemoryHead, draft: Draft) -> bool:
-    """Whether a correction may be of this memory: one conversation, or something in common."""
+def _may_be_meant(head: MemoryHead, draft: Draft, newest: Revision) -> bool:
+    """Whether a correction may be of this memory: it has a telling word in common, or came just before it."""
+    if in_common(read(head.current.text), read(draft.text)) >= CONFLICT_SHARED_MIN:
+        return True
     same_talk = bool(draft.statement.session) and head.current.provenance.session == draft.statement.session
-    return same_talk or may_concern(read(head.current.text), read(draft.text))
+    return same_talk and head.current.revision == newest
 
 
 def _nearness(head: MemoryHead, draft: Draft, found: Judged) -> float:

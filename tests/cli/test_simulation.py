@@ -28,8 +28,8 @@ SCENARIOS = ROOT / "scenarios"
 UPKEEP_EVERY = timedelta(days=7)
 """For the sake of time; before anybody acts their memories are kept up all the same."""
 
-FLOORS = {"recall_at_5": 0.99, "timeliness": 0.95, "contested": 0.95, "states": 0.97}
-CEILINGS = {"pollution_rate": 0.01, "false_overwrite_rate": 0.005}
+FLOORS = {"recall_at_5": 0.99, "timeliness": 0.97, "contested": 0.95, "states": 0.95}
+CEILINGS = {"pollution_rate": 0.02, "false_overwrite_rate": 0.005}
 
 
 def answered(

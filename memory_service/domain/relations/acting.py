@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from memory_service.domain.relations.poles import turned
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import Judgement, StatementRelation
 
-MERGE_LEFT_MAX: Final = 0.6
-"""Weight of the words that either of two wordings of one claim may have for itself: less than one content word."""
 MERGE_COSINE_MIN: Final = 0.6
+"""Cosine from which two memories are compared for a merge."""
 CONFLICT_SHARED_MIN: Final = 1.0
 """Weight of the words that two statements in conflict share: one content word."""
 CONFLICT_MUCH_SHARED_MIN: Final = 2.2
@@ -29,6 +27,19 @@ OPPOSITE_LEFT_MAX: Final = 1.0
 TOLD_CERTAINTY_MIN: Final = 0.85
 """Certainty from which the words for a change and one shared word are enough."""
 CONFLICT_CERTAINTY_MIN: Final = 0.6
+_MOSTLY: Final = 0.7
+_DATED: Final = frozenset({"month", "nth", "hour", "年"})
+_ENDING_WORDS: Final = frozenset({"stop", "quit", "sold", "sell", "gave", "drop", "end", "finish", "cancel"})
+_CHANGE_WORDS: Final = frozenset(
+    word
+    for line in (
+        "move switch chang swap renam replac stop start quit sold sell buy bought gave join left leav cancel back",
+        "new old longer anymor turn becom got get go went meant correct misread wrong",
+        "搬 换 改 停 卖 买 戒 换成 改成 改到 搬到 搬去 现在 以后 起 转 调 升 退 离 离开 离职 恢复 变 变成",
+        "说错 记错 更正 纠正",
+    )
+    for word in line.split()
+)
 _CONFLICTS: Final = (StatementRelation.OPPOSITE, StatementRelation.UPDATE)
 
 
@@ -40,36 +51,75 @@ def sure(
     Args:
         guesses: neither was told, both were inferred; then a conflict needs less, since it only marks both as unsure.
     """
-    if earlier.key == later.key:
+    if earlier.bare == later.bare:
         return True
-    shared = sum(weight for term, weight in earlier.terms.items() if term in later.terms)
     if judgement.relation is StatementRelation.PARAPHRASE:
-        left = max(sum(earlier.terms.values()) - shared, sum(later.terms.values()) - shared)
-        near = cosine is None or cosine >= MERGE_COSINE_MIN
-        same_numbers = {v for _, v in earlier.numbers} == {v for _, v in later.numbers}
-        return near and left <= MERGE_LEFT_MAX and same_numbers and not turned(earlier.poles, later.poles)
-    if judgement.relation in _CONFLICTS:
-        alike = shared >= CONFLICT_SHARED_MIN and cosine is not None and cosine >= CONFLICT_COSINE_MIN
-        if judgement.certainty < CONFLICT_CERTAINTY_MIN and not alike:
-            return False
-        if judgement.relation is StatementRelation.OPPOSITE and not guesses:
-            least = min(sum(earlier.terms.values()), sum(later.terms.values())) - shared
-            return (
-                least <= OPPOSITE_LEFT_MAX and shared >= CONFLICT_SHARED_MIN and (cosine or 1.0) >= SHARED_COSINE_MIN
-            )
-        if cosine is None:
-            return shared >= CONFLICT_SHARED_MIN
-        if judgement.relation is StatementRelation.UPDATE and judgement.certainty >= TOLD_CERTAINTY_MIN:
-            return _common(earlier, later) >= CONFLICT_SHARED_MIN or cosine >= CONFLICT_COSINE_MIN
-        related = shared >= CONFLICT_SHARED_MIN and cosine >= SHARED_COSINE_MIN
-        return related or cosine >= CONFLICT_COSINE_MIN or shared >= CONFLICT_MUCH_SHARED_MIN
-    return True
+        # Words in common are not enough: "before" and "after", who owes whom, was and is make another claim of them.
+        return False
+    if judgement.relation not in _CONFLICTS:
+        return True
+    if not _one_subject(earlier, later) or _records(earlier, later) or not _ends_what_is_there(earlier, later):
+        return False
+    shared = in_common(earlier, later)
+    alike = shared >= CONFLICT_SHARED_MIN and cosine is not None and cosine >= CONFLICT_COSINE_MIN
+    if shared < CONFLICT_SHARED_MIN or (judgement.certainty < CONFLICT_CERTAINTY_MIN and not alike):
+        # Two guesses that sound alike may contradict each other without a word in common.
+        return guesses and cosine is not None and cosine >= CONFLICT_COSINE_MIN
+    if judgement.relation is StatementRelation.OPPOSITE and not guesses:
+        if "past" in later.signs and "past" not in earlier.signs:
+            return False  # what was once does not contradict what is
+        least = min(sum(earlier.terms.values()), sum(later.terms.values())) - shared
+        return least <= OPPOSITE_LEFT_MAX and (cosine is None or cosine >= SHARED_COSINE_MIN)
+    if judgement.relation is StatementRelation.UPDATE and judgement.certainty >= TOLD_CERTAINTY_MIN:
+        return True
+    return cosine is None or cosine >= SHARED_COSINE_MIN or shared >= CONFLICT_MUCH_SHARED_MIN
 
 
-def _common(earlier: Reading, later: Reading) -> float:
-    """Weight of the earlier statement's words that the later one has, Chinese ones also as part of others."""
-    return sum(
-        weight
-        for term, weight in earlier.terms.items()
-        if term in later.terms or (not term.isascii() and len(term) > 1 and term[:2] in later.key)
+def in_common(earlier: Reading, later: Reading) -> float:
+    """Weight of the earlier statement's words that the later one has, but for words of change, which anything has."""
+    return sum(w for term, w in earlier.terms.items() if term not in _CHANGE_WORDS and _has(later, term))
+
+
+def _has(reading: Reading, term: str) -> bool:
+    """Whether it has a word, a Chinese one also as part of another."""
+    return term in reading.terms or (not term.isascii() and len(term) > 1 and term[:2] in reading.key)
+
+
+def _one_subject(earlier: Reading, later: Reading) -> bool:
+    """Whether both may be about one person or thing: one opens with what the other has, or both are the speaker's."""
+    if later.people - earlier.people and not earlier.people & later.people:
+        return False
+    one, other = earlier.leads_with, later.leads_with
+    if one == other or _has(later, one) or _has(earlier, other) or earlier.names & later.names:
+        return True
+    return earlier.about_self and later.about_self
+
+
+def _ends_what_is_there(earlier: Reading, later: Reading) -> bool:
+    """Whether a statement that only ends or denies something does so of what the earlier one says, in all its words.
+
+    "No longer in the evening" does not end what is done in the morning, nor "stopped learning German" any Spanish.
+    """
+    opening = later.order[:2]
+    ended = set(later.denied) | (set(later.order) if any(word in _ENDING_WORDS for word in opening) else set())
+    told = {t: w for t, w in later.terms.items() if t not in _CHANGE_WORDS and not t.startswith("从")}
+    if not told or sum(w for term, w in told.items() if term in ended) < _MOSTLY * sum(told.values()):
+        return True
+    if any(not _has(earlier, term) and told[term] >= 1.0 for term in ended if term in told):
+        return False
+    kinds = {kind for kind, _ in earlier.values} & {kind for kind, _ in later.values}
+    return all(
+        {v for k, v in earlier.values if k == kind} & {v for k, v in later.values if k == kind} for kind in kinds
     )
+
+
+def _records(earlier: Reading, later: Reading) -> bool:
+    """Whether they are two entries of a list: one wording with two or more other numbers or codes in it."""
+    mine, its = _codes(earlier), _codes(later)
+    return len(mine - its) > 1 and len(its - mine) > 1
+
+
+def _codes(reading: Reading) -> frozenset[str]:
+    codes = {term for term in reading.terms if term.isascii() and any(char.isdigit() for char in term)}
+    plain = {str(value) for kind, value in reading.numbers if kind not in _DATED}
+    return frozenset(codes if reading.language == "en" else codes | plain)

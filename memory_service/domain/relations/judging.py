@@ -71,6 +71,8 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
         cosine = None
     if earlier.key == later.key:
         return Judgement(_P, 1.0, "equal_text") if later.key else Judgement(_D, 1.0, "no_words")
+    if earlier.bare == later.bare:
+        return Judgement(_P, 1.0, "same_words")
     if "question" in later.signs or "question" in earlier.signs:
         return Judgement(_D, 0.9, "question")
     if "hypothetical" in later.signs and "hypothetical" not in earlier.signs:

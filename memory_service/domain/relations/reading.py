@@ -10,7 +10,7 @@ from typing import Final
 
 from memory_service.domain.relations import _signs as signs
 from memory_service.domain.relations import _words as words
-from memory_service.domain.relations.poles import poles_of
+from memory_service.domain.relations.bare import bare_wording
 from memory_service.domain.text.analysis import AnalysisOptions, stem_english, token_terms, tokens
 from memory_service.domain.text.negation import polarity
 from memory_service.domain.text.numerals import ENGLISH_NUMBERS, ENGLISH_ORDINALS, chinese_number
@@ -47,7 +47,7 @@ class Reading:
         labels: things named by a number or a letter at the start, as (thing, label).
         left_behind: numbers that are said to hold no more ("off 8080", "from ten to eleven").
         fields: the lines of a life it is about (`words.FIELDS`).
-        poles: little words that have a contrary ("before", "after"), which are no content words.
+        bare: the wording without what fills it, equal for one claim in the same words ("I really like tea").
         signs: names of the signs found, see `_SIGNS`.
     """
 
@@ -71,7 +71,7 @@ class Reading:
     left_behind: frozenset[float]
     fields: frozenset[int]
     signs: frozenset[str]
-    poles: frozenset[str] = frozenset()
+    bare: str = ""
 
 
 _SIGNS: Final = (
@@ -289,7 +289,7 @@ def _read(text: str) -> Reading:
         left_behind=_left_behind(folded),
         fields=frozenset(at for at, pattern in enumerate(_FIELD_RES) if pattern.search(folded)),
         signs=frozenset(name for name, pattern in _SIGNS if pattern.search(folded)),
-        poles=poles_of(folded),
+        bare=bare_wording(folded),
     )
 
 

@@ -1,0 +1,79 @@
+"""What is acted on by wording: never two claims that share words, always what says that it changed (E2, E9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_service.domain.relations import StatementRelation, judge, read
+from memory_service.domain.relations.acting import sure
+
+_ACTS = (StatementRelation.PARAPHRASE, StatementRelation.UPDATE, StatementRelation.OPPOSITE)
+APART = [
+    ("Take the pill before meals.", "Take the pill after meals."),
+    ("Turn the heater on at night.", "Turn the heater off at night."),
+    ("I owe Tom 50 euros.", "Tom owes me 50 euros."),
+    ("我欠小王五十块", "小王欠我五十块"),
+    ("小王打了小李", "小李打了小王"),
+    ("I moved from Rome to Oslo.", "I moved from Oslo to Rome."),
+    ("I was allergic to milk.", "I am allergic to milk."),
+    ("I used to have a dog.", "I have a dog."),
+    ("I think I'm allergic to nuts.", "I'm allergic to nuts."),
+    ("我想养猫", "我养猫"),
+    ("My score is -5.", "My score is 5."),
+    ("Ana moved to Rome.", "Ben moved to Oslo."),
+    ("We moved to Leeds in 2019.", "My best friend Ana moved to Rome."),
+    ("We moved to Leeds in 2019.", "My meeting with Ana moved to Friday."),
+    ("小李搬到北京了", "小王搬到上海了"),
+    ("我搬到上海了", "我搬到三楼了"),
+    ("我和小李的会改到三点", "我和小王的会改到四点"),
+    ("I changed my bank to Monzo.", "I changed my phone to a Pixel."),
+    ("I renamed my cat to Miso.", "I renamed my boat to Pearl."),
+    ("My work phone is 555-1234.", "I switched my phone to a Pixel."),
+    ("I take insulin every morning.", "I don't take insulin in the evening any more."),
+    ("我每天早上打胰岛素", "我晚上不再打胰岛素了"),
+    ("I can eat cooked onions.", "I can't eat raw onions any more."),
+    ("I work at Google.", "I no longer work at the bakery on Saturdays."),
+    ("I live alone.", "I no longer live in Berlin."),
+    ("I'm learning Spanish.", "I stopped learning German."),
+    ("I play football on Mondays.", "Paul stopped playing tennis on Mondays."),
+    ("小李抽烟", "小王戒烟了"),
+    ("I own a red bike.", "I sold my blue bike."),
+    ("My doctor is Dr. Patel.", "My son's doctor is now Dr. Wong."),
+    ("Record 2-32 code 74c9df6a", "Record 2-38 code ab2cd31e"),
+    ("订单12的金额是156元。", "订单13的金额是169元。"),
+    ("I'm allergic to peanuts.", "I'm not allergic to almonds."),
+    ("I play tennis.", "I don't play golf."),
+    ("I work at Google.", "I used to work at Meta."),
+]
+"""Pairs of which both hold, or nobody can tell: small words, roles, persons, things, scopes, entries of a list."""
+TOGETHER = [
+    ("I like jazz.", "I love jazz."),
+    ("My gym is Ironside.", "I've switched gyms from Ironside to Pulse."),
+    ("I work as a nurse at Elm Hospital.", "I no longer work at Elm Hospital, I've moved to Birch Clinic."),
+    ("The staging server runs on port 8080.", "We moved the staging server off 8080, it listens on 9090 now."),
+    ("我的默认浏览器是火狐。", "我的默认浏览器换成Edge了。"),
+    ("我在支付组上班。", "我从今天起不在支付组上班了，调到风控组。"),
+    ("我家的猫吃三文鱼猫粮。", "我家的猫换成鸭肉猫粮了，不吃三文鱼的了。"),
+    ("我住在海淀区。", "忘了说，二月二日起我就搬到通州区住了，不住海淀了。"),
+    ("I run every morning before work.", "I no longer run in the mornings, my knee is done for."),
+    ("I smoke.", "I no longer smoke."),
+    ("I take insulin every morning.", "I don't take insulin any more."),
+    ("The Harrow report is due on 1 March.", "The Harrow report deadline moved, it is due on 8 March now."),
+]
+
+
+def acts(earlier: str, later: str, cosine: float | None) -> bool:
+    one, other = read(earlier), read(later)
+    judgement = judge(one, other, cosine=cosine)
+    return judgement.relation in _ACTS and sure(judgement, one, other, cosine)
+
+
+@pytest.mark.parametrize(("earlier", "later"), APART)
+@pytest.mark.parametrize("cosine", [None, 0.45, 0.65, 0.85])
+def test_what_only_shares_words_is_neither_merged_nor_replaced(earlier: str, later: str, cosine: float | None):
+    assert not acts(earlier, later, cosine)
+
+
+@pytest.mark.parametrize(("earlier", "later"), TOGETHER)
+def test_what_says_the_same_or_that_it_changed_is_acted_on(earlier: str, later: str):
+    assert acts(earlier, later, 0.65)
