@@ -8,7 +8,8 @@ from typing import Final
 from memory_service.domain.text.storable import same_text_key
 
 _FILL_RE: Final = re.compile(
-    r"\b(?:the|an?|really|very|truly|honestly|actually|just|please|so much|a lot|indeed|absolutely|quite|as ever|you know)\b"
+    r"\b(?:the|an?|really|very|truly|honestly|actually|just|please|so much|a lot|indeed|absolutely|quite|as ever"
+    r"|you know)\b"
     "|真的|很|非常|特别|其实|确实|超级|啦|呢|吧|哦|啊|嘛"
 )
 _LIKING_RE: Final = re.compile(
