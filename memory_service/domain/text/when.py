@@ -99,15 +99,23 @@ def finest(spans: Iterable[TimeSpan]) -> TimeSpan | None:
     return min(spans, key=lambda span: FINENESS[span.granularity], default=None)
 
 
+_NIGHT_ENDS: Final = 6
+"""Hour by which a night is over."""
+
+
 def window_end(spans: Sequence[TimeSpan], tz: ZoneInfo) -> datetime | None:
     """When a one-off with these times is over: the end of the local day its last time falls in, in UTC.
 
     None without spans. The rest of the day is grace: a plan made for nine is still what "this morning" was
-    about at ten. A time in the small hours belongs to its own date.
+    about at ten. A time in the small hours belongs to its own date, but a night that runs into them ends with them.
     """
     if not spans:
         return None
-    last = max(span.end for span in spans) - timedelta(microseconds=1)
+    final = max(spans, key=lambda span: span.end)
+    last = final.end - timedelta(microseconds=1)
+    night = final.granularity is Granularity.DAY_PART and final.end.astimezone(tz).hour <= _NIGHT_ENDS
+    if night and final.start.astimezone(tz).date() < last.astimezone(tz).date():
+        return final.end
     try:
         return to_utc(last.astimezone(tz).date() + DAY, time(), tz)
     except OverflowError:
