@@ -75,7 +75,7 @@ class Rollback:
             if workspace.forgotten_since(old):
                 raise _without_content(command, head)
             by = await self.changes.author(workspace, meta)
-            if not await workspace.state_seen(head, by):
+            if not command.etag and not await workspace.state_seen(head, by):
                 raise Conflict(
                     Reason.ETAG_MISMATCH,
                     "the memory has changed since the context was read",

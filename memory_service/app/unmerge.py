@@ -52,7 +52,7 @@ class Unmerge:
                 raise not_found(command.memory_id, "memory_id")
             check_etag(heads[0], command.etag)
             by = await self.changes.author(workspace, meta)
-            if not await workspace.state_seen(heads[0], by):
+            if not command.etag and not await workspace.state_seen(heads[0], by):
                 raise Conflict(
                     Reason.ETAG_MISMATCH,
                     "the memory has changed since the context was read",

@@ -8,7 +8,15 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from memory_service.app.commands import BatchItem, ChangeMeta, ChangeResult, Effect, Nature, Statement
+from memory_service.app.commands import (
+    BatchItem,
+    ChangeMeta,
+    ChangeResult,
+    Effect,
+    Nature,
+    RollbackCommand,
+    Statement,
+)
 from memory_service.domain.errors import (
     Conflict,
     FailedPrecondition,
@@ -432,3 +440,18 @@ async def test_correcting_what_an_unseen_change_replaced_makes_a_sibling_of_what
     )
     assert late.effect is Effect.CONTESTED
     assert await world.current() == ["user location: Porto", "user location: Rome"]
+
+
+async def test_who_names_the_etag_has_seen_the_state_whatever_its_context_says() -> None:
+    world = World()
+    first = await world.say("I am 40", meta=device("phone", 1, {}))
+    assert first.memory
+    later = await world.fix(first.memory.id, statement=Statement(text="I am 41"))
+    assert later.memory
+    back = RollbackCommand(memory_id=first.memory.id, version=1)
+    stale = {"phone": 1}
+    with pytest.raises(Conflict):
+        await world.rollback(ALICE, back, device("phone", 2, stale))
+    done = await world.rollback(ALICE, replace(back, etag=later.memory.etag), device("phone", 2, stale))
+    assert done.memory is not None
+    assert done.memory.current.text == "I am 40"
