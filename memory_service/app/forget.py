@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import NamedTuple, cast
 
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.causality import context_after
@@ -24,13 +24,14 @@ from memory_service.app.fragmenting import WHOLE_WIDTH_MAX, fragment, width
 from memory_service.app.merging import Merging
 from memory_service.app.replay import clock_of, stored_outcome
 from memory_service.app.service import Changes, statement_payload
+from memory_service.app.session_blocks import PROCESS as SUMMARY_PROCESS
 from memory_service.app.targets import not_found, slot_key
 from memory_service.app.validation import check_list, check_meta, check_name, check_slot, check_statement
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import MemoryHead, Relation, Status, Visibility
+from memory_service.domain.memory import Kind, MemoryHead, MemoryVersion, Relation, Source, Status, Visibility
 from memory_service.domain.records import (
     JournalEvent,
     MemoryFilter,
@@ -38,6 +39,7 @@ from memory_service.domain.records import (
     Tombstone,
     TombstoneScope,
 )
+from memory_service.domain.session.model import SessionId
 from memory_service.domain.slots import (
     audience,
     claim_of_assertion,
@@ -93,7 +95,7 @@ class Forget:
                 known = await stored_outcome(workspace, _OPERATION, meta, digest)
             if known is not None:
                 return _replayed(known, meta)
-            heads = await self._targets(workspace, command, where)
+            heads = await self._with_summaries(workspace, await self._targets(workspace, command, where))
             if command.validate_only:
                 preview = tuple(heads[: limits.PREVIEW_MEMORIES_MAX])
                 state = workspace.state
@@ -232,6 +234,27 @@ class Forget:
                     frontier.append(head.id)
         return list(found.values())
 
+    async def _with_summaries(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> list[MemoryHead]:
+        """`heads` and the summaries of the sessions that they name, with a turn, as where they come from.
+
+        What a turn said stays in the state of its conversation for as long as that holds, so every summary of the
+        session may repeat it; it has no words of its own to lose.
+        """
+        found = {head.id: head for head in heads}
+        sessions = {turn.session for turn in await _source_turns(workspace, heads)}
+        if not sessions:
+            return list(heads)
+        # Not by session: sessions that came to the same have one summary, of which the newest version names the last.
+        where = MemoryFilter(kinds=frozenset({Kind.SUMMARY}), sources=frozenset({Source.DERIVED}))
+        most = self.changes.parameters_of(workspace.owner).memories_max
+        fresh: list[MemoryHead] = []
+        for head in await workspace.change.select(where, limit=most):
+            if head.id in found or not _summarises(head):
+                continue
+            if any(v.provenance.session in sessions for v in await _versions(workspace, head)):
+                fresh.append(head)
+        return await self._with_derived(workspace, [*heads, *fresh]) if fresh else list(heads)
+
     async def _load_around(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> None:
         """Fetch what else stands in the slots of these memories, for settling them afterwards."""
         await workspace.load([head.current.slot for head in heads], [])
@@ -336,15 +359,43 @@ class Forget:
         return ForgetResult(ids, (), state.revision, clock, by.dot)
 
 
+class SourceTurn(NamedTuple):
+    """A turn that a memory names as its source."""
+
+    session: SessionId
+    turn_id: str
+
+
+async def _source_turns(workspace: Workspace, heads: Sequence[MemoryHead]) -> list[SourceTurn]:
+    """The turns that these memories, in any version, name as their source, each once."""
+    found: dict[SourceTurn, None] = {}
+    for head in heads:
+        if _summarises(head):
+            continue
+        for version in await _versions(workspace, head):
+            named = version.provenance
+            if named.session and named.reference:
+                found[SourceTurn(SessionId(named.session), named.reference)] = None
+    return list(found)
+
+
+async def _versions(workspace: Workspace, head: MemoryHead) -> list[MemoryVersion]:
+    """Every version of a memory."""
+    return [head.current, *(await workspace.change.versions(head.id) if head.current.version > 1 else ())]
+
+
+def _summarises(head: MemoryHead) -> bool:
+    """Whether it is a summary that the service made of a session."""
+    return head.current.provenance.process == SUMMARY_PROCESS
+
+
 async def _claims(workspace: Workspace, head: MemoryHead, by: Authorship) -> tuple[list[str], list[str]]:
     """Every claim the memory ever made: those the writer had seen, and those it had not.
 
     What it had seen must not come back. What it had not goes with the memory, and is not stopped where others
     say it of their own accord.
     """
-    versions = [head.current]
-    if head.current.version > 1:
-        versions += await workspace.change.versions(head.id)
+    versions = await _versions(workspace, head)
     seen = {v.claim for v in versions if v.claim and by.knowledge.saw(v.dot)}
     return sorted(seen), sorted({v.claim for v in versions if v.claim} - seen)
 

@@ -15,6 +15,7 @@ from memory_service.adapters.inmemory.sessions import InMemorySessionStore
 from memory_service.adapters.tokenizers import load_tokenizers
 from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.add_turns import AddTurns
+from memory_service.app.commands import ChangeMeta, ForgetCommand, Statement
 from memory_service.app.get_context import ContextRequest, GetContext
 from memory_service.app.jobs import JobRunner
 from memory_service.app.learning import Learning
@@ -213,6 +214,34 @@ async def test_a_summary_made_twice_is_one_memory() -> None:
     rows = await talks.world.store.search_rows(ALICE, talks.world.embedder.model.id)
     assert len(rows.rows) == 1
     assert len(await talks.store.blocks(ALICE, session)) == 12
+
+
+async def test_what_is_forgotten_goes_from_the_summaries_of_its_session() -> None:
+    talks = Talks()
+    world = talks.world
+    session, same, other = [await talks.begin() for _ in range(3)]
+    for one, what in ((session, "town"), (same, "town"), (other, "island")):
+        for n in range(22):
+            await talks.add(ALICE, one, [turn(f"t{n}", f"We decided on {what} {n}.")], actor="k")
+    said = Statement(text="Alice decided on town 3.", session=session, reference="t3")
+    memory = (await world.write.one(ALICE, said, ChangeMeta(actor="k"))).memory
+    assert memory is not None
+    gone = await world.forget(ALICE, ForgetCommand(ids=(memory.id,)), ChangeMeta(actor="k"))
+    assert len(gone.ids) == 2
+    rows = await world.store.search_rows(ALICE, world.embedder.model.id)
+    assert [row.head.current.provenance.session for row in rows.rows] == [other]
+
+
+async def test_forgetting_a_summary_leaves_the_others_of_its_session() -> None:
+    talks = Talks()
+    world = talks.world
+    session = await talks.begin()
+    for n in range(34):
+        await talks.add(ALICE, session, [turn(f"t{n}", f"We decided on town {n}.")], actor="k")
+    rows = (await world.store.search_rows(ALICE, world.embedder.model.id)).rows
+    assert len(rows) == 2
+    gone = await world.forget(ALICE, ForgetCommand(ids=(rows[0].head.id,)), ChangeMeta(actor="k"))
+    assert gone.ids == [rows[0].head.id]
 
 
 async def test_beginning_a_session_warms_the_users_memories() -> None:
