@@ -5,7 +5,9 @@ Contract, for every backend (held by the suite in `tests/contracts/test_session_
 * **Whole steps.** Each method is one atomic step: it happens entirely or not at all, whatever dies meanwhile, and
   with it the time to live of everything it touched. Steps on one session have an order, the same for all observers.
 * **Nothing for ever.** Turns and fields are released once nobody touched the session for `idle_seconds`; facts
-  and blocks after `block_seconds`. `read(touch=False)` and `list` do not touch.
+  and blocks after `block_seconds`. `read(touch=False)` and `list` do not touch. A release moves the version.
+* **Whole or released.** A backend that loses a part of a session (one that evicts) has released it; one that loses
+  its facts or blocks has it no more.
 * **Bounded.** `SessionLimits` holds after every step: the oldest turns, ids and blocks leave; more fields or sessions
   are refused.
 * **One owner.** A session is found under its owner only.

@@ -351,8 +351,10 @@ async def test_what_is_idle_is_released_and_may_be_gone_on_with(opened: Opened):
         await until(released)
         found = await view(store, owner, session)
         assert (found.turns, dict(found.fields), found.turn_count) == ((), {}, 1)
+        assert found.version == (await store.list(owner, after=None, limit=1)).lines[0].version == 2
         assert found.block is not None
         assert await store.append(owner, session, [turn("a")], Basis(1, 1), None, datetime.now(UTC)) == Appended(2, 1)
+        assert (await view(store, owner, session)).version in (2, 3)  # it may be released again by now
 
 
 async def test_everything_is_gone_after_its_time(opened: Opened):

@@ -51,6 +51,7 @@ class _Kept:
     version: int = 1
     turn_count: int = 0
     ended: bool = False
+    live: bool = True
     fields: dict[str, StateField] = field(default_factory=dict)
     turns: list[KeptTurn] = field(default_factory=list)
     ids: dict[str, bool] = field(default_factory=dict)
@@ -224,7 +225,8 @@ class InMemorySessionStore:
         for session, kept in list(mine.items()):
             if kept.until <= now:
                 del mine[session]
-            elif kept.idle_until <= now:
+            elif kept.idle_until <= now and kept.live:
+                kept.version += 1
                 self._release(kept)
         return mine
 
@@ -247,11 +249,13 @@ class InMemorySessionStore:
 
     def _touch(self, kept: _Kept, now: datetime) -> None:
         kept.last_active_at = now
+        kept.live = not kept.ended
         kept.idle_until = now + timedelta(seconds=self._limits.idle_seconds)
         kept.until = now + timedelta(seconds=self._limits.block_seconds)
 
     @staticmethod
     def _release(kept: _Kept) -> None:
+        kept.live = False
         kept.fields.clear()
         kept.turns.clear()
         kept.ids.clear()

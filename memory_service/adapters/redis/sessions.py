@@ -245,36 +245,39 @@ class RedisSessionStore:
             found: Sequence[Any] = await self._client.zrevrangebylex(sessions_key, upper, "-", start=0, num=limit + 1)
             async with self._client.pipeline(transaction=False) as batch:
                 for id_ in found[:limit]:
-                    facts, fields, _, _, blocks = self._keys(owner, id_.decode())[:5]
-                    batch.hmget(facts, ["f", "v", "n", "e", "a"])
-                    batch.exists(fields)
+                    facts, fields, turns, ids, blocks = self._keys(owner, id_.decode())[:5]
+                    batch.hmget(facts, ["f", "v", "n", "e", "a", "q", "l"])
+                    batch.hget(fields, "_b")
+                    batch.exists(turns, ids)
                     batch.lindex(blocks, -1)
                 answers = await batch.execute() if found else []
-                gone = [id_ for place, id_ in enumerate(found[:limit]) if answers[3 * place][0] is None]
+                lines = [_line(*answers[4 * place : 4 * place + 4]) for place in range(len(found[:limit]))]
+                gone = [id_ for id_, line in zip(found, lines, strict=False) if line is None]
                 if gone:
                     batch.zrem(sessions_key, *gone)
                     batch.zrem(expiries_key, *gone)
                     await batch.execute()
-        lines = [
-            _line(*answers[3 * place : 3 * place + 3])
-            for place in range(len(found[:limit]))
-            if answers[3 * place][0] is not None
-        ]
-        return SessionPage(lines, SessionId(found[limit - 1].decode()) if len(found) > limit else None)
+        known = [line for line in lines if line is not None]
+        return SessionPage(known, SessionId(found[limit - 1].decode()) if len(found) > limit else None)
 
 
 def _milliseconds(seconds: float) -> int:
     return max(1, round(seconds * 1000))
 
 
-def _line(facts: Sequence[bytes], active: int, block: bytes | None) -> SessionLine:
-    about, version, count, ended, used = facts
-    status = SessionStatus.ENDED if ended == b"1" else SessionStatus.ACTIVE if active else SessionStatus.RELEASED
+def _line(facts: Sequence[Any], turn_bytes: bytes | None, lists: int, block: bytes | None) -> SessionLine | None:
+    """One session as the scripts' `found` sees it; None when too little is left of it."""
+    about, version, count, ended, used, sequence, live = facts
     newest = codec.block_of(block)
+    if about is None or (sequence != b"0" and newest is None):
+        return None
+    whole = turn_bytes is not None and (turn_bytes == b"0" or lists == 2)
+    status = SessionStatus.ENDED if ended == b"1" else SessionStatus.ACTIVE if whole else SessionStatus.RELEASED
+    lost = status is SessionStatus.RELEASED and live != b"0"
     return SessionLine(
         codec.facts_of(about),
         status,
-        int(version),
+        int(version) + lost,
         codec.instant_of_millis(used),
         int(count),
         newest.topic if newest else "",

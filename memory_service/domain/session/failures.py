@@ -7,7 +7,7 @@ from memory_service.domain.errors import Conflict, FailedPrecondition, LimitExce
 
 def session_not_found() -> NotFound:
     """This owner has no such session now."""
-    return NotFound(Reason.SESSION_NOT_FOUND, "there is no such session, or it was released", field="session_id")
+    return NotFound(Reason.SESSION_NOT_FOUND, "there is no such session, or it is gone: begin another", field="session_id")
 
 
 def session_ended() -> FailedPrecondition:
