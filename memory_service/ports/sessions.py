@@ -121,10 +121,14 @@ class SessionPage:
 class SessionStore(Protocol):
     """Working memory of all owners; see the module's contract."""
 
-    async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime) -> SessionId:
+    async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime, digest: str = "") -> SessionId:
         """Begin a session, unless one was begun with this request id already: then that one's id.
 
+        Args:
+            digest: of what was asked for, so that another request under the same id is told.
+
         Raises:
+            Conflict: REQUEST_ID_REUSED.
             LimitExceeded: QUOTA_EXCEEDED when the owner has `sessions_max` that have not expired.
         """
         ...

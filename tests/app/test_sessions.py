@@ -23,7 +23,7 @@ from memory_service.app.recall import Recall, RecallRequest
 from memory_service.app.session_blocks import RuleStateReader, Summaries
 from memory_service.app.session_memos import Memos
 from memory_service.app.sessions import Sessions
-from memory_service.domain.errors import DeadlineExceeded, Reason, Unavailable
+from memory_service.domain.errors import Conflict, DeadlineExceeded, Reason, Unavailable
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
 from memory_service.domain.memory import Kind
 from memory_service.domain.session.model import FieldChange, SessionId, SessionStatus, Turn, TurnRole, TurnTag
@@ -242,6 +242,17 @@ async def test_forgetting_a_summary_leaves_the_others_of_its_session() -> None:
     assert len(rows) == 2
     gone = await world.forget(ALICE, ForgetCommand(ids=(rows[0].head.id,)), ChangeMeta(actor="k"))
     assert gone.ids == [rows[0].head.id]
+
+
+async def test_a_request_id_stands_for_one_request() -> None:
+    talks = Talks()
+    asked: dict[str, Any] = {"agent": "a", "changes": [FieldChange("tasks.t", {"text": "x"})], "request_id": "r"}
+    session = await talks.begin(**asked)
+    assert await talks.begin(**asked) == session
+    for other in ({"agent": "b"}, {"record_episodes": True}, {"changes": ()}):
+        with pytest.raises(Conflict) as caught:
+            await talks.begin(**asked | other)
+        assert caught.value.reason is Reason.REQUEST_ID_REUSED
 
 
 async def test_beginning_a_session_warms_the_users_memories() -> None:

@@ -105,6 +105,16 @@ async def test_the_same_request_begins_one_session(store: SessionStore):
     assert await store.create(make.new_owner(), facts(request_id="r"), NOW) not in ids
 
 
+async def test_another_request_under_the_same_id_is_told(store: SessionStore):
+    owner = make.new_owner()
+    session = await store.create(owner, facts(request_id="r"), NOW, "one")
+    assert await store.create(owner, facts(request_id="r"), NOW, "one") == session
+    with pytest.raises(Conflict) as caught:
+        await store.create(owner, facts(request_id="r"), NOW, "other")
+    assert caught.value.reason is Reason.REQUEST_ID_REUSED
+    assert len((await store.list(owner, after=None, limit=9)).lines) == 1
+
+
 async def test_turns_come_back_as_they_were_in_order(store: SessionStore):
     owner, session = await begun(store)
     full = KeptTurn(

@@ -11,6 +11,7 @@ from memory_service.domain.ids import OwnerKey
 from memory_service.domain.session.failures import (
     etag_mismatch,
     not_answered,
+    request_id_reused,
     session_ended,
     session_not_found,
     too_many_fields,
@@ -48,6 +49,7 @@ class _Kept:
     idle_until: datetime
     until: datetime
     last_active_at: datetime
+    digest: str
     version: int = 1
     turn_count: int = 0
     ended: bool = False
@@ -75,15 +77,17 @@ class InMemorySessionStore:
         self._sessions: dict[OwnerKey, dict[SessionId, _Kept]] = {}
         self.away = False
 
-    async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime) -> SessionId:
+    async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime, digest: str = "") -> SessionId:
         """Begin a session, or find the one begun with this request id."""
         mine = self._of(owner)
         for kept in mine.values():
             if facts.request_id and kept.facts.request_id == facts.request_id:
+                if kept.digest != digest:
+                    raise request_id_reused()
                 return kept.facts.id
         if len(mine) >= self._limits.sessions_max:
             raise too_many_sessions(self._limits.sessions_max)
-        kept = _Kept(facts, now, now, now)
+        kept = _Kept(facts, now, now, now, digest)
         mine[facts.id] = kept
         self._touch(kept, now)
         return facts.id

@@ -90,7 +90,7 @@ end
 CREATE = (
     _COMMON
     + """
-local request, facts = KEYS[8], ARGV[3]
+local request, facts, began_as = KEYS[8], ARGV[3], sid .. ' ' .. ARGV[4]
 if request then
   local began = call('GET', request)
   if began then return {'ok', began} end
@@ -102,11 +102,11 @@ end
 if call('ZCARD', SESSIONS) >= $sessions then return {'full'} end
 call('HSET', FACTS, 'f', facts, 'v', 1, 'n', 0, 'e', 0, 'q', 0)
 touch()
-if request then call('SET', request, sid, 'PX', $request) end
-return {'ok', sid}
+if request then call('SET', request, began_as, 'PX', $request) end
+return {'ok', began_as}
 """
 )
-"""ARGV: facts. KEYS[8]: the request, when it has an id."""
+"""ARGV: facts, digest of the request. KEYS[8]: the request, when it has an id."""
 
 APPEND = (
     _COMMON

@@ -22,6 +22,7 @@ from memory_service.domain.ids import OwnerKey
 from memory_service.domain.session.failures import (
     etag_mismatch,
     not_answered,
+    request_id_reused,
     session_ended,
     session_not_found,
     too_many_fields,
@@ -84,16 +85,19 @@ class RedisSessionStore:
         self._create, self._append, self._update = map(script, (scripts.CREATE, scripts.APPEND, scripts.UPDATE))
         self._read, self._end, self._drop_blocks = map(script, (scripts.READ, scripts.END, scripts.DROP_BLOCKS))
 
-    async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime) -> SessionId:
+    async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime, digest: str = "") -> SessionId:
         """Begin a session, or find the one begun with this request id."""
         names = keys.session_keys(self._settings.key_prefix, owner, facts.id)
         if facts.request_id:
             names.append(keys.session_request_key(self._settings.key_prefix, owner, facts.request_id))
-        arguments = [codec.millis(now), facts.id, codec.facts_bytes(facts)]
+        arguments = [codec.millis(now), facts.id, codec.facts_bytes(facts), digest]
         answer = await self._run(self._create, names, arguments)
         if answer[0] == b"full":
             raise too_many_sessions(self._limits.sessions_max)
-        return SessionId(answer[1].decode())
+        began, _, asked = answer[1].decode().partition(" ")
+        if asked != digest:
+            raise request_id_reused()
+        return SessionId(began)
 
     async def append(
         self,

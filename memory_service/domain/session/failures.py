@@ -7,12 +7,18 @@ from memory_service.domain.errors import Conflict, FailedPrecondition, LimitExce
 
 def session_not_found() -> NotFound:
     """This owner has no such session now."""
-    return NotFound(Reason.SESSION_NOT_FOUND, "there is no such session, or it is gone: begin another", field="session_id")
+    message = "there is no such session, or it is gone: begin another"
+    return NotFound(Reason.SESSION_NOT_FOUND, message, field="session_id")
 
 
 def session_ended() -> FailedPrecondition:
     """The session has ended, so nothing of it changes any more."""
     return FailedPrecondition(Reason.SESSION_ENDED, "the session has ended", field="session_id")
+
+
+def request_id_reused() -> Conflict:
+    """A session was begun under this request id, and another one was asked for."""
+    return Conflict(Reason.REQUEST_ID_REUSED, "request_id was used for another request", field="request_id")
 
 
 def etag_mismatch(version: int) -> Conflict:
