@@ -47,7 +47,7 @@ def check_changes(changes: Sequence[FieldChange], field: str = "state") -> None:
             raise InvalidInput(Reason.FIELD_INVALID, "update_mask names a field twice", field="update_mask")
         seen.add(path)
         _check_path(path)
-        if change.value is None:
+        if change.removed:
             continue
         named = kind_of(path)
         if path == INTENTS:

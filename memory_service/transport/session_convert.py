@@ -101,7 +101,7 @@ def changes_in(state: pb.SessionState, paths: list[str] | None, field: str = "st
     count = len(state.slots) + len(state.constraints) + len(state.tasks)
     check_list(range(count), field, limits.FIELDS_AT_ONCE_MAX)
     check_list(paths or (), "update_mask", limits.FIELDS_AT_ONCE_MAX)
-    changes = [FieldChange(SLOTS + s.name, _value(s.value), s.answered_by) for s in state.slots]
+    changes = [FieldChange(SLOTS + s.name, json_in(s.value), s.answered_by) for s in state.slots]
     changes += [FieldChange(CONSTRAINTS + c.id, _constraint(c)) for c in state.constraints]
     changes += [FieldChange(TASKS + t.id, _task(t, f"{field}.tasks")) for t in state.tasks]
     if state.intents:
@@ -113,13 +113,7 @@ def changes_in(state: pb.SessionState, paths: list[str] | None, field: str = "st
         given[change.path] = change
     if paths is None:
         return list(given.values())
-    return [given.get(path, FieldChange(path, None)) for path in paths]
-
-
-def _value(message: Any) -> JsonValue:
-    """A slot's value; JSON null stands for an answer without content."""
-    value = json_in(message)
-    return {} if value is None else value
+    return [given.get(path, FieldChange(path, None, removed=True)) for path in paths]
 
 
 def _constraint(message: pb.SessionConstraint) -> JsonValue:

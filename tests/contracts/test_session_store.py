@@ -188,11 +188,21 @@ async def test_fields_are_set_changed_and_removed(store: SessionStore):
 
     deep: Any = {"a": [1, 2.5, None, True, "文"], "empty": {}, "none": []}
     assert await update(FieldChange("constraints.c", deep), FieldChange("intents", [{"name": "book"}])) == 2
-    assert await update(FieldChange("tasks.t", {"text": "x"}), FieldChange("intents", None)) == 3
+    assert await update(FieldChange("tasks.t", {"text": "x"}), FieldChange("intents", None, removed=True)) == 3
     found = (await view(store, owner, session)).fields
     assert list(found) == ["constraints.c", "tasks.t"]
     assert found["constraints.c"].value == deep
     assert (found["constraints.c"].version, found["tasks.t"].version, found["tasks.t"].device) == (2, 3, "d")
+
+
+@pytest.mark.parametrize("value", [None, {}, [], "", 0, False, {"x": None}])
+async def test_a_value_that_says_nothing_is_a_value(store: SessionStore, value: Any):
+    owner, session = await begun(store)
+    await store.append(owner, session, [turn("a", answers=True)], None, None, NOW)
+    change = FieldChange("slots.x", value, "a")
+    await store.update(owner, session, [change], device="", etag_version=None, seen_version=None, now=NOW)
+    kept = (await view(store, owner, session)).fields["slots.x"].value
+    assert (kept, type(kept)) == (value, type(value))
 
 
 async def test_an_etag_refuses_and_a_seen_version_tells_what_was_overwritten(store: SessionStore):
@@ -245,7 +255,7 @@ async def test_fields_are_bounded(opened: Opened):
             await update(FieldChange("slots.3", 3))
         assert caught.value.metadata["limit"] == "3"
         await update(FieldChange("slots.1", 9))
-        await update(FieldChange("slots.0", None), FieldChange("slots.3", 3))
+        await update(FieldChange("slots.0", None, removed=True), FieldChange("slots.3", 3))
 
 
 async def test_blocks_are_kept_in_order_dropped_and_bounded(opened: Opened):

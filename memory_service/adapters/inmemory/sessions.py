@@ -149,7 +149,7 @@ class InMemorySessionStore:
             present = after.get(change.path)
             if present is not None and seen_version is not None and present.version > seen_version:
                 overwritten.append(present)
-            if change.value is None:
+            if change.removed:
                 after.pop(change.path, None)
             else:
                 after[change.path] = StateField(change.path, change.value, version, device, change.answered_by)

@@ -154,7 +154,7 @@ def block_of(data: bytes | None) -> StateBlock | None:
 
 def field_bytes(change: FieldChange, device: str) -> bytes:
     """A field's value and who set it; empty for one to be removed."""
-    if change.value is None:
+    if change.removed:
         return b""
     return _encode([change.value, device, change.answered_by]).encode()
 

@@ -138,11 +138,12 @@ class StateField:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field to set, or with `value` None to remove. `answered_by`: the turn a slot is filled from."""
+    """One field to set, or to remove. `answered_by`: the turn a slot is filled from."""
 
     path: str
     value: JsonValue
     answered_by: str = ""
+    removed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
