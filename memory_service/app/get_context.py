@@ -208,7 +208,6 @@ class GetContext:
         missing: tuple[str, ...],
         overridden: Mapping[str, Sequence[MemoryHead]],
     ) -> ContextResponse:
-        by = {head.id: constraint for constraint, heads in overridden.items() for head in heads}
         prompt = SessionPrompt()
         if view is not None:
             prompt = session_prompt(
@@ -219,6 +218,9 @@ class GetContext:
                 chinese=_is_chinese(request.recall.query, view),
                 overridden=overridden,
             )
+        # A constraint that is not shown replaces nothing: what is remembered is then better than silence.
+        held = {name: heads for name, heads in overridden.items() if name in prompt.constraints}
+        by = {head.id: constraint for constraint, heads in held.items() for head in heads}
         memories = answer.memories if answer else ()
         standing = [memory for memory in memories if memory.head.id not in by]
         recalled, taken = "", frozenset[int]()

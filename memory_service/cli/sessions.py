@@ -339,6 +339,8 @@ def _context(out: Console, found: SessionContext) -> None:
                 f"[magenta]in this session {escape(memory.overridden_by)} holds instead of:[/] "
                 f"{escape(one_line(memory.memory.text))}"
             )
+    if found.constraints_left_out:
+        out.print(f"[yellow]{found.constraints_left_out} constraints do not fit[/]")
     for missing in found.missing:
         out.print(f"[yellow]without {escape(missing)}[/]")
 

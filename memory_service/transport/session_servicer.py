@@ -160,6 +160,7 @@ class SessionServicer(pb_grpc.SessionServiceServicer):
                 exact=tokens.exact,
             ),
             turns_left_out=answer.prompt.left_out,
+            constraints_left_out=answer.prompt.constraints_left_out,
             degraded=answer.degraded,
             missing=answer.missing,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -312,6 +313,34 @@ async def test_a_context_without_memories_has_the_session_and_says_so() -> None:
     talks.store.away = True
     with pytest.raises(Unavailable):
         await talks.ask(session, "which one?")
+
+
+@pytest.mark.parametrize("window", [60, 100, 150, 200, 300, 500, 1_000, 4_000])
+@pytest.mark.parametrize("tokenizer", ["o200k_base", "bytes"])
+async def test_a_constraint_is_shown_cut_or_counted(window: int, tokenizer: str) -> None:
+    talks = Talks()
+    await talks.world.say("I prefer aisle seats on flights")
+    rules = {
+        "a": f"a window seat on flights this time, {'with a view, ' * 60}please",
+        "b": "no meetings before ten, 上午十点之前不要安排会议",
+    }
+    changes = [FieldChange(f"constraints.{name}", {"text": text, "predicate": ""}) for name, text in rules.items()]
+    session = await talks.begin(changes=changes)
+    await talks.add(ALICE, session, [turn("t", "Let us talk about Rome.")], actor="k")
+    found = await talks.ask(session, "which seats on flights?", window_tokens=window, tokenizer=tokenizer)
+    lines = [line for line in found.block.splitlines() if line.startswith("Only in this session")]
+    assert len(lines) + found.prompt.constraints_left_out == len(rules)
+    assert found.prompt.tokens <= 0.4 * window
+    shown = [text for name, text in rules.items() if name in found.prompt.constraints]
+    for line, text in zip(lines, shown, strict=True):
+        said = json.loads(line.partition(": ")[2].partition(" (instead")[0])
+        assert said == text or (said.endswith("…") and text.startswith(said[:-1]))
+    if found.prompt.constraints_left_out:
+        assert "Topic:" not in found.block
+    (memory,) = found.memories
+    assert memory.overridden_by == ("a" if "a" in found.prompt.constraints else "")
+    if window == 4_000 and tokenizer == "o200k_base":
+        assert "…" not in found.block
 
 
 async def test_a_part_that_is_late_is_left_out_and_named() -> None:
