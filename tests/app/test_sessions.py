@@ -361,6 +361,31 @@ async def test_a_part_that_is_late_is_left_out_and_named() -> None:
     assert "bicycle" in found.block
 
 
+@pytest.mark.parametrize("query", ["bicycle", ""])
+async def test_a_database_that_hangs_and_cannot_be_cancelled_is_not_waited_for(query: str) -> None:
+    talks = Talks()
+    session = await talks.begin()
+    await talks.add(ALICE, session, [turn("t", "We decided on the red one.")], actor="k")
+    released = asyncio.Event()
+
+    async def hung(*_: object, **__: object) -> None:
+        while not released.is_set():
+            try:
+                await released.wait()
+            except asyncio.CancelledError:
+                continue
+
+    talks.world.snapshots.snapshot = hung  # type: ignore[method-assign, assignment]
+    try:
+        async with asyncio.timeout(20):
+            found = await talks.ask(session, query, deadline=0.2)
+        assert not released.is_set()
+        assert found.missing == ("memories: DEADLINE_EXCEEDED",)
+        assert "red one" in found.block
+    finally:
+        released.set()
+
+
 async def test_without_a_query_the_last_thing_the_user_said_is_asked() -> None:
     talks = Talks()
     await talks.world.say("my bicycle is blue")
