@@ -29,7 +29,7 @@ from memory_service.app.targets import not_found, slot_key
 from memory_service.app.validation import check_list, check_meta, check_name, check_slot, check_statement
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
-from memory_service.domain.errors import InvalidInput, Reason
+from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import Kind, MemoryHead, MemoryVersion, Relation, Source, Status, Visibility
 from memory_service.domain.records import (
@@ -49,6 +49,7 @@ from memory_service.domain.slots import (
     slot_of_assertion,
 )
 from memory_service.domain.text import normalise
+from memory_service.ports.sessions import SessionStore
 
 _OPERATION = "forget"
 _LOOKUP_MAX = 500
@@ -60,6 +61,7 @@ class Forget:
 
     changes: Changes
     drops: CacheDrops
+    sessions: SessionStore | None = None
 
     async def __call__(self, owner: OwnerKey, command: ForgetCommand, meta: ChangeMeta) -> ForgetResult:
         """Forget what the command names and what was derived from it, in one commit.
@@ -75,18 +77,33 @@ class Forget:
                 passed over.
         """
         where = self._check(command, meta)
-        result = await self._commit(owner, command, meta, where)
+        result, said = await self._commit(owner, command, meta, where)
         if not command.validate_only:
             # A retry too: the caches may not have heard of the first one.
             self.changes.committed(owner, result.revision)
             await self.drops.drop(owner)
         if not command.validate_only and not result.replayed:
             self.changes.telemetry.count("memories_forgotten_total", len(result.ids))
+            await self._forget_turns(owner, said)
         return result
+
+    async def _forget_turns(self, owner: OwnerKey, said: Sequence[SourceTurn]) -> None:
+        """Take the turns out of sessions under way. The forgetting is committed: when working memory is away this
+        is counted, and they stay there until their time ends."""
+        by_session: dict[SessionId, set[str]] = {}
+        for turn in said:
+            by_session.setdefault(turn.session, set()).add(turn.turn_id)
+        for session, turn_ids in by_session.items():
+            try:
+                if self.sessions is not None:
+                    await self.sessions.forget_turns(owner, session, turn_ids, self.changes.clock.now())
+            except MemoryServiceError as error:
+                self.changes.telemetry.count("session_forget_failures_total", reason=error.reason.value)
 
     async def _commit(
         self, owner: OwnerKey, command: ForgetCommand, meta: ChangeMeta, where: MemoryFilter | None
-    ) -> ForgetResult:
+    ) -> tuple[ForgetResult, Sequence[SourceTurn]]:
+        """The answer, and the turns that what was forgotten came from."""
         async with self.changes.store.change(owner) as change:
             workspace = Workspace.of(change, self.changes.ids, owner)
             digest = payload_digest(workspace.state.salt, _OPERATION, _payload(command))
@@ -94,16 +111,17 @@ class Forget:
             if not command.validate_only:
                 known = await stored_outcome(workspace, _OPERATION, meta, digest)
             if known is not None:
-                return _replayed(known, meta)
+                return _replayed(known, meta), ()
             heads = await self._with_summaries(workspace, await self._targets(workspace, command, where))
             if command.validate_only:
                 preview = tuple(heads[: limits.PREVIEW_MEMORIES_MAX])
                 state = workspace.state
-                return ForgetResult([h.id for h in heads], preview, state.revision, state.clock, None)
+                return ForgetResult([h.id for h in heads], preview, state.revision, state.clock, None), ()
+            said = await _source_turns(workspace, heads)
             by = await self.changes.author(workspace, meta)
             result = await self._forget(workspace, heads, command, by, digest)
             await self.changes.apply(workspace, by)
-        return result
+        return result, said
 
     def _check(self, command: ForgetCommand, meta: ChangeMeta) -> MemoryFilter | None:
         check_meta(meta)

@@ -19,7 +19,7 @@ Contract, for every backend (held by the suite in `tests/contracts/test_session_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -188,6 +188,16 @@ class SessionStore(Protocol):
 
     async def drop_blocks(self, owner: OwnerKey, session: SessionId, upto: int) -> None:
         """Drop the blocks up to this sequence. The newest one always stays."""
+        ...
+
+    async def forget_turns(
+        self, owner: OwnerKey, session: SessionId, turn_ids: Collection[str], now: datetime
+    ) -> None:
+        """Empty these turns, remove the slots filled from them, and begin the state anew, whatever it was made of.
+
+        The turns keep their place and id: sent again, they are the same. It does not touch. Nothing happens to an
+        unknown session; of one that ended, or was released, the state goes.
+        """
         ...
 
     async def ping(self) -> None:

@@ -233,6 +233,28 @@ async def test_what_is_forgotten_goes_from_the_summaries_of_its_session() -> Non
     assert [row.head.current.provenance.session for row in rows.rows] == [other]
 
 
+@pytest.mark.parametrize("away", [False, True])
+async def test_a_forgotten_turn_leaves_its_session(away: bool) -> None:
+    talks = Talks()
+    world = talks.world
+    object.__setattr__(world.forget, "sessions", talks.store)
+    session = await talks.begin()
+    await talks.add(ALICE, session, [turn("a", "We decided on Rome."), turn("b", "My PIN is 4711.")], actor="k")
+    await talks.add(ALICE, session, [turn("c", "We decided on the PIN 4711.")], actor="k")
+    said = Statement(text="Alice's PIN is 4711.", session=session, reference="b")
+    same = Statement(text="Alice decided on PIN 4711.", session=session, reference="c")
+    written = [await world.write.one(ALICE, what, ChangeMeta(actor="k")) for what in (said, same)]
+    talks.store.away = away
+    ids = tuple(result.memory.id for result in written if result.memory)
+    await world.forget(ALICE, ForgetCommand(ids=ids), ChangeMeta(actor="k"))
+    talks.store.away = False
+    found = await talks.ask(session, "which town?")
+    assert ("4711" in found.block) is away
+    assert "Rome" in found.block  # the turn, if not the state
+    await talks.add(ALICE, session, [turn("c", "We decided on the PIN 4711."), turn("d", "Yes.")], actor="k")
+    assert ("4711" in (await talks.ask(session, "which town?")).block) is away
+
+
 async def test_forgetting_a_summary_leaves_the_others_of_its_session() -> None:
     talks = Talks()
     world = talks.world

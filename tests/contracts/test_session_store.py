@@ -277,6 +277,30 @@ async def test_blocks_are_kept_in_order_dropped_and_bounded(opened: Opened):
         assert await store.blocks(make.new_owner(), session) == ()
 
 
+@pytest.mark.parametrize("ended", [False, True])
+async def test_turns_that_are_forgotten_leave_no_words(store: SessionStore, ended: bool):
+    owner, session = await begun(store)
+    said = [turn(name, f"secret {name}", answers=True) for name in "abc"]
+    block = StateBlock(sequence=1, topic="secret", turn_ids=("b",))
+    await store.append(owner, session, said, Basis(0, 0), block, NOW)
+    changes = [FieldChange("slots.b", "secret", "b"), FieldChange("slots.c", "known", "c")]
+    await store.update(owner, session, changes, device="", etag_version=None, seen_version=None, now=NOW)
+    if ended:
+        await store.end(owner, session, NOW)
+    await store.forget_turns(owner, session, {"b", "unknown"}, NOW)
+    await store.forget_turns(owner, facts().id, {"b"}, NOW)
+    found = await view(store, owner, session)
+    assert found.block == StateBlock(sequence=2, updated_at=NOW)
+    assert [b.sequence for b in await store.blocks(owner, session)] == [2]
+    assert found.version == 3
+    if not ended:
+        assert [t.turn.text for t in found.turns] == ["secret a", "", "secret c"]
+        assert list(found.fields) == ["slots.c"]
+        behind = await store.append(owner, session, [turn("b", "secret b")], Basis(2, 3), None, NOW)
+        assert isinstance(behind, Behind)
+        assert behind.known == {"b"}
+
+
 async def test_sessions_are_listed_newest_first_in_pages(store: SessionStore):
     owner = make.new_owner()
     ids = [await store.create(owner, facts(NOW + timedelta(seconds=n)), NOW) for n in range(7)]

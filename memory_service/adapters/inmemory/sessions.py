@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -26,6 +26,7 @@ from memory_service.domain.session.model import (
     SessionView,
     StateBlock,
     StateField,
+    emptied,
 )
 from memory_service.ports.clock import Clock
 from memory_service.ports.sessions import (
@@ -209,6 +210,19 @@ class InMemorySessionStore:
         kept = self._of(owner).get(session)
         if kept is not None:
             kept.blocks = [b for b in kept.blocks[:-1] if b.sequence > upto] + kept.blocks[-1:]
+
+    async def forget_turns(
+        self, owner: OwnerKey, session: SessionId, turn_ids: Collection[str], now: datetime
+    ) -> None:
+        """Empty these turns, remove the slots filled from them, and begin the state anew."""
+        kept = self._of(owner).get(session)
+        if kept is None:
+            return
+        kept.turns = [emptied(each) if each.turn.id in turn_ids else each for each in kept.turns]
+        left = {path: item for path, item in kept.fields.items() if item.answered_by not in turn_ids}
+        kept.version += len(left) != len(kept.fields)
+        kept.fields = left
+        kept.blocks = [StateBlock(sequence=kept.basis.block_sequence + 1, updated_at=now)]
 
     async def ping(self) -> None:
         """Raise `Unavailable` while away."""

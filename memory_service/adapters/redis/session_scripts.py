@@ -234,3 +234,35 @@ return {'ok'}
 """
 )
 """ARGV: the last sequence to drop. An old step, so it does not touch."""
+
+FORGET_TURNS = (
+    _COMMON
+    + """
+local block, fields = ARGV[3], tonumber(ARGV[4])
+local facts, lost = found()
+if not facts then return {'ok'} end
+local sequence = string.format('%.0f', facts[5] + 1)
+call('DEL', BLOCKS)
+if not lost and facts[4] ~= '1' and call('EXISTS', FIELDS) == 1 then
+  local gone = 0
+  for i = 5, 4 + fields do gone = gone + call('HDEL', FIELDS, ARGV[i]) end
+  if gone > 0 then call('HINCRBY', FACTS, 'v', 1) end
+  for i = 5 + fields, #ARGV - 1, 2 do
+    local old, new = ARGV[i], ARGV[i + 1]
+    local place = call('LPOS', TURNS, old)
+    if place then
+      call('LSET', TURNS, place, new)
+      call('HINCRBY', FIELDS, '_b', #new - #old)
+    end
+  end
+end
+call('RPUSH', BLOCKS, string.format('%010d', sequence) .. block)
+call('HSET', FACTS, 'q', sequence)
+call('PEXPIRE', BLOCKS, call('PTTL', FACTS))
+return {'ok'}
+"""
+)
+"""ARGV: JSON of an empty block; how many fields to remove, their paths; then of each turn what it was and is to be.
+
+It frees memory before it takes any, so that a full server does it. It does not touch.
+"""

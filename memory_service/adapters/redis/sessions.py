@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -36,6 +36,7 @@ from memory_service.domain.session.model import (
     SessionStatus,
     SessionView,
     StateBlock,
+    emptied,
 )
 from memory_service.ports.clock import Clock
 from memory_service.ports.sessions import (
@@ -83,6 +84,7 @@ class RedisSessionStore:
             return self._client.register_script(bounds.put_into(text))
 
         self._create, self._append, self._update = map(script, (scripts.CREATE, scripts.APPEND, scripts.UPDATE))
+        self._forget_turns = script(scripts.FORGET_TURNS)
         self._read, self._end, self._drop_blocks = map(script, (scripts.READ, scripts.END, scripts.DROP_BLOCKS))
 
     async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime, digest: str = "") -> SessionId:
@@ -191,6 +193,23 @@ class RedisSessionStore:
         """Drop the blocks up to this sequence, but the newest."""
         async with self._guarded():
             await self._drop_blocks(keys=self._keys(owner, session), args=[0, session, upto])
+
+    async def forget_turns(
+        self, owner: OwnerKey, session: SessionId, turn_ids: Collection[str], now: datetime
+    ) -> None:
+        """Empty these turns, remove the slots filled from them, and begin the state anew."""
+        names = self._keys(owner, session)
+        async with self._guarded():
+            kept: Sequence[Any] = await self._client.lrange(names[2], 0, -1)
+            held: dict[Any, Any] = await self._client.hgetall(names[1])
+            fields = codec.fields_of([part for pair in held.items() for part in pair])
+            paths = [path for path, item in fields.items() if item.answered_by in turn_ids]
+            arguments: list[Any] = [codec.millis(now), session, codec.block_body(StateBlock(updated_at=now))]
+            arguments += [len(paths), *paths]
+            for data, each in zip(kept, codec.turns_of(kept, len(kept)), strict=True):
+                if each.turn.id in turn_ids:
+                    arguments += [data, codec.turn_bytes(emptied(each))]
+            await self._forget_turns(keys=names, args=arguments)
 
     async def ping(self) -> None:
         """Raise `Unavailable` unless the server answers."""
