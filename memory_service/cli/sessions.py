@@ -120,7 +120,10 @@ def update(
         todo: dict[str, SessionTask | str] = dict(_pairs(tasks) or {})
         if done:
             known = client.get_session(session_id, turns=0).tasks
-            todo |= {name: SessionTask(known[name].text if name in known else name, "done") for name in done}
+            for name in done:
+                if name not in known:
+                    raise fail(f"the session has no task {name!r}", code=Exit.USAGE, as_json=session.options.as_json)
+            todo |= {name: SessionTask(known[name].text, "done") for name in done}
         result = client.update_session(
             session_id,
             intents=intents,

@@ -163,6 +163,7 @@ class SessionStore(Protocol):
 
         Raises:
             Conflict: ETAG_MISMATCH unless the session is at `etag_version`, when given.
+            InvalidInput: FIELD_OUT_OF_RANGE for a `seen_version` that the session has not reached.
             FailedPrecondition: SLOT_NOT_ANSWERED when a change's `answered_by` names no kept turn that answers.
             LimitExceeded: QUOTA_EXCEEDED for more than `fields_max` fields.
         """

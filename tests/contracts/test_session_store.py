@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memory_service.adapters.inmemory.clock import ManualClock, SystemClock
 from memory_service.adapters.inmemory.sessions import InMemorySessionStore
-from memory_service.domain.errors import Conflict, FailedPrecondition, LimitExceeded, NotFound, Reason
+from memory_service.domain.errors import Conflict, FailedPrecondition, InvalidInput, LimitExceeded, NotFound, Reason
 from memory_service.domain.session.model import (
     FieldChange,
     KeptTurn,
@@ -218,6 +218,9 @@ async def test_an_etag_refuses_and_a_seen_version_tells_what_was_overwritten(sto
     assert (caught.value.reason, caught.value.metadata["etag"]) == (Reason.ETAG_MISMATCH, "s2")
     merged = await update("other field", "slots.y", seen_version=1)
     assert not merged.overwritten
+    with pytest.raises(InvalidInput) as unseen:
+        await update("future", seen_version=99)
+    assert unseen.value.field == "seen_version"
     told = await update("two", seen_version=1, device="e")
     assert [(f.path, f.value, f.device) for f in told.overwritten] == [("slots.x", "one", "d")]
     assert {p: f.value for p, f in (await view(store, owner, session)).fields.items()} == {

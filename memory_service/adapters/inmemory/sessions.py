@@ -16,6 +16,7 @@ from memory_service.domain.session.failures import (
     session_not_found,
     too_many_fields,
     too_many_sessions,
+    unseen_version,
 )
 from memory_service.domain.session.model import (
     FieldChange,
@@ -140,6 +141,8 @@ class InMemorySessionStore:
         kept = self._open(owner, session)
         if etag_version is not None and etag_version != kept.version:
             raise etag_mismatch(kept.version)
+        if seen_version is not None and seen_version > kept.version:
+            raise unseen_version(kept.version)
         for change in changes:
             if change.answered_by and not kept.ids.get(change.answered_by):
                 raise not_answered(change.path)

@@ -159,6 +159,7 @@ local etag, seen, count = ARGV[3], ARGV[4], (#ARGV - 4) / 3
 local facts, refusal = opened()
 if not facts then return refusal end
 if etag ~= '' and etag ~= facts[2] then return {'etag', facts[2]} end
+if seen ~= '' and tonumber(seen) > tonumber(facts[2]) then return {'unseen', facts[2]} end
 local overwritten, total = {}, math.max(0, call('HLEN', FIELDS) - 1)
 for i = 0, count - 1 do
   local path, answered, value = ARGV[5 + 3 * i], ARGV[6 + 3 * i], ARGV[7 + 3 * i]

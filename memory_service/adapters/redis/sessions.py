@@ -27,6 +27,7 @@ from memory_service.domain.session.failures import (
     session_not_found,
     too_many_fields,
     too_many_sessions,
+    unseen_version,
 )
 from memory_service.domain.session.model import (
     FieldChange,
@@ -253,6 +254,8 @@ class RedisSessionStore:
             return session_ended()
         if word == b"etag":
             return etag_mismatch(int(answer[1]))
+        if word == b"unseen":
+            return unseen_version(int(answer[1]))
         if word == b"unanswered":
             return not_answered(answer[1].decode())
         if word == b"full":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_service.domain.errors import Conflict, FailedPrecondition, LimitExceeded, NotFound, Reason
+from memory_service.domain.errors import Conflict, FailedPrecondition, InvalidInput, LimitExceeded, NotFound, Reason
 
 
 def session_not_found() -> NotFound:
@@ -28,6 +28,16 @@ def etag_mismatch(version: int) -> Conflict:
         "the session changed since it was read",
         field="etag",
         metadata={"etag": f"s{version}"},
+    )
+
+
+def unseen_version(version: int) -> InvalidInput:
+    """The version said to have been seen is none that the session had so far."""
+    return InvalidInput(
+        Reason.FIELD_OUT_OF_RANGE,
+        f"seen_version must be at most {version}, the session's present version",
+        field="seen_version",
+        metadata={"limit": str(version)},
     )
 
 
