@@ -257,10 +257,11 @@ async def build_application(
         archive=DeepSearch(store, cold, DeepSettings(bytes_max=settings.cold_read_bytes_max)),
     )
     write = Write(changes)
+    session_store = _session_store(settings, redis_url, clock)
     calls = ChangeCalls(
         write_case=write,
         correct_case=Correct(changes),
-        forget_case=Forget(changes, drops),
+        forget_case=Forget(changes, drops, session_store),
         rollback_case=Rollback(changes),
         resolve_case=Resolve(changes),
         revoke_case=Revoke(changes),
@@ -287,7 +288,6 @@ async def build_application(
         outcomes=outcomes,
         reviews=Reviews(store, tokens, policies),
     )
-    session_store = _session_store(settings, redis_url, clock)
     sessions = Sessions(
         store=session_store,
         snapshots=l1,

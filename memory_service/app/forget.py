@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import NamedTuple, cast
 
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.causality import context_after
@@ -24,13 +24,14 @@ from memory_service.app.fragmenting import WHOLE_WIDTH_MAX, fragment, width
 from memory_service.app.merging import Merging
 from memory_service.app.replay import clock_of, stored_outcome
 from memory_service.app.service import Changes, statement_payload
+from memory_service.app.session_blocks import PROCESS as SUMMARY_PROCESS
 from memory_service.app.targets import not_found, slot_key
 from memory_service.app.validation import check_list, check_meta, check_name, check_slot, check_statement
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
-from memory_service.domain.errors import InvalidInput, Reason
+from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
-from memory_service.domain.memory import MemoryHead, Relation, Status, Visibility
+from memory_service.domain.memory import Kind, MemoryHead, MemoryVersion, Relation, Source, Status, Visibility
 from memory_service.domain.records import (
     JournalEvent,
     MemoryFilter,
@@ -38,6 +39,7 @@ from memory_service.domain.records import (
     Tombstone,
     TombstoneScope,
 )
+from memory_service.domain.session.model import SessionId
 from memory_service.domain.slots import (
     audience,
     claim_of_assertion,
@@ -47,6 +49,7 @@ from memory_service.domain.slots import (
     slot_of_assertion,
 )
 from memory_service.domain.text import normalise
+from memory_service.ports.sessions import SessionStore
 
 _OPERATION = "forget"
 _LOOKUP_MAX = 500
@@ -58,6 +61,7 @@ class Forget:
 
     changes: Changes
     drops: CacheDrops
+    sessions: SessionStore | None = None
 
     async def __call__(self, owner: OwnerKey, command: ForgetCommand, meta: ChangeMeta) -> ForgetResult:
         """Forget what the command names and what was derived from it, in one commit.
@@ -73,18 +77,33 @@ class Forget:
                 passed over.
         """
         where = self._check(command, meta)
-        result = await self._commit(owner, command, meta, where)
+        result, said = await self._commit(owner, command, meta, where)
         if not command.validate_only:
             # A retry too: the caches may not have heard of the first one.
             self.changes.committed(owner, result.revision)
             await self.drops.drop(owner)
         if not command.validate_only and not result.replayed:
             self.changes.telemetry.count("memories_forgotten_total", len(result.ids))
+            await self._forget_turns(owner, said)
         return result
+
+    async def _forget_turns(self, owner: OwnerKey, said: Sequence[SourceTurn]) -> None:
+        """Take the turns out of sessions under way. The forgetting is committed: when working memory is away this
+        is counted, and they stay there until their time ends."""
+        by_session: dict[SessionId, set[str]] = {}
+        for turn in said:
+            by_session.setdefault(turn.session, set()).add(turn.turn_id)
+        for session, turn_ids in by_session.items():
+            try:
+                if self.sessions is not None:
+                    await self.sessions.forget_turns(owner, session, turn_ids, self.changes.clock.now())
+            except MemoryServiceError as error:
+                self.changes.telemetry.count("session_forget_failures_total", reason=error.reason.value)
 
     async def _commit(
         self, owner: OwnerKey, command: ForgetCommand, meta: ChangeMeta, where: MemoryFilter | None
-    ) -> ForgetResult:
+    ) -> tuple[ForgetResult, Sequence[SourceTurn]]:
+        """The answer, and the turns that what was forgotten came from."""
         async with self.changes.store.change(owner) as change:
             workspace = Workspace.of(change, self.changes.ids, owner)
             digest = payload_digest(workspace.state.salt, _OPERATION, _payload(command))
@@ -92,16 +111,17 @@ class Forget:
             if not command.validate_only:
                 known = await stored_outcome(workspace, _OPERATION, meta, digest)
             if known is not None:
-                return _replayed(known, meta)
-            heads = await self._targets(workspace, command, where)
+                return _replayed(known, meta), ()
+            heads = await self._with_summaries(workspace, await self._targets(workspace, command, where))
             if command.validate_only:
                 preview = tuple(heads[: limits.PREVIEW_MEMORIES_MAX])
                 state = workspace.state
-                return ForgetResult([h.id for h in heads], preview, state.revision, state.clock, None)
+                return ForgetResult([h.id for h in heads], preview, state.revision, state.clock, None), ()
+            said = await _source_turns(workspace, heads)
             by = await self.changes.author(workspace, meta)
             result = await self._forget(workspace, heads, command, by, digest)
             await self.changes.apply(workspace, by)
-        return result
+        return result, said
 
     def _check(self, command: ForgetCommand, meta: ChangeMeta) -> MemoryFilter | None:
         check_meta(meta)
@@ -232,6 +252,27 @@ class Forget:
                     frontier.append(head.id)
         return list(found.values())
 
+    async def _with_summaries(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> list[MemoryHead]:
+        """`heads` and the summaries of the sessions that they name, with a turn, as where they come from.
+
+        What a turn said stays in the state of its conversation for as long as that holds, so every summary of the
+        session may repeat it; it has no words of its own to lose.
+        """
+        found = {head.id: head for head in heads}
+        sessions = {turn.session for turn in await _source_turns(workspace, heads)}
+        if not sessions:
+            return list(heads)
+        # Not by session: sessions that came to the same have one summary, of which the newest version names the last.
+        where = MemoryFilter(kinds=frozenset({Kind.SUMMARY}), sources=frozenset({Source.DERIVED}))
+        most = self.changes.parameters_of(workspace.owner).memories_max
+        fresh: list[MemoryHead] = []
+        for head in await workspace.change.select(where, limit=most):
+            if head.id in found or not _summarises(head):
+                continue
+            if any(v.provenance.session in sessions for v in await _versions(workspace, head)):
+                fresh.append(head)
+        return await self._with_derived(workspace, [*heads, *fresh]) if fresh else list(heads)
+
     async def _load_around(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> None:
         """Fetch what else stands in the slots of these memories, for settling them afterwards."""
         await workspace.load([head.current.slot for head in heads], [])
@@ -336,15 +377,43 @@ class Forget:
         return ForgetResult(ids, (), state.revision, clock, by.dot)
 
 
+class SourceTurn(NamedTuple):
+    """A turn that a memory names as its source."""
+
+    session: SessionId
+    turn_id: str
+
+
+async def _source_turns(workspace: Workspace, heads: Sequence[MemoryHead]) -> list[SourceTurn]:
+    """The turns that these memories, in any version, name as their source, each once."""
+    found: dict[SourceTurn, None] = {}
+    for head in heads:
+        if _summarises(head):
+            continue
+        for version in await _versions(workspace, head):
+            named = version.provenance
+            if named.session and named.reference:
+                found[SourceTurn(SessionId(named.session), named.reference)] = None
+    return list(found)
+
+
+async def _versions(workspace: Workspace, head: MemoryHead) -> list[MemoryVersion]:
+    """Every version of a memory."""
+    return [head.current, *(await workspace.change.versions(head.id) if head.current.version > 1 else ())]
+
+
+def _summarises(head: MemoryHead) -> bool:
+    """Whether it is a summary that the service made of a session."""
+    return head.current.provenance.process == SUMMARY_PROCESS
+
+
 async def _claims(workspace: Workspace, head: MemoryHead, by: Authorship) -> tuple[list[str], list[str]]:
     """Every claim the memory ever made: those the writer had seen, and those it had not.
 
     What it had seen must not come back. What it had not goes with the memory, and is not stopped where others
     say it of their own accord.
     """
-    versions = [head.current]
-    if head.current.version > 1:
-        versions += await workspace.change.versions(head.id)
+    versions = await _versions(workspace, head)
     seen = {v.claim for v in versions if v.claim and by.knowledge.saw(v.dot)}
     return sorted(seen), sorted({v.claim for v in versions if v.claim} - seen)
 

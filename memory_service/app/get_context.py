@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
 
 from memory_service.app.context_block import build_context_block
 from memory_service.app.policies import OwnerPolicies
@@ -39,13 +39,17 @@ from memory_service.ports.telemetry import Telemetry
 from memory_service.ports.tokenizer import Tokenizer, Tokenizers
 
 DEFAULT_TOKENIZER: Final = "o200k_base"
-_ANSWER_SECONDS: Final = 0.005
-"""Of the time there is, kept back for putting the answer together."""
+_ANSWER_SECONDS: Final = (0.005, 0.1)
+"""Of the time there is, a tenth is kept back for putting the answer together and sending it: at least, at most."""
+_LAST_MOMENT_SECONDS: Final = 0.001
+"""Even when no time is left, what needs none is fetched."""
 _GIVE_WAY: Final = frozenset({Kind.PREFERENCE, Kind.TEMPORARY_PREFERENCE, Kind.PROCEDURE})
 _THREAD_CHARS_MIN: Final = 20_000
 """Longer conversations are put together beside the event loop."""
 _LINE_TOKENS_MIN: Final = 6
 """No turn's line takes fewer, so no more turns than that are fetched."""
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +107,7 @@ class GetContext:
     tokenizers: Tokenizers
     clock: Clock
     telemetry: Telemetry
+    _given_up: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def __call__(self, request: ContextRequest) -> ContextResponse:
         """Answer a request.
@@ -138,39 +143,57 @@ class GetContext:
     ) -> tuple[SessionView | None, RecallResponse | None, tuple[str, ...]]:
         """Session and memories. Without a query the last thing the user said is asked, so the session comes first."""
         session = known_id(request.session)
+        ends = _Ends.of(request.recall.deadline_seconds)
         reading = asyncio.create_task(self._session(request, session, budget))
         recalling: asyncio.Task[RecallResponse] | None = None
         try:
             if request.recall.query.strip() or request.recall.vector is not None:
-                recalling = asyncio.create_task(self.recall(request.recall))
-            view, missing = await reading
+                recalling = asyncio.create_task(self._recalled(request.recall, ends))
+            view, missing = await ends.before(reading) or (None, (f"session: {Reason.DEADLINE_EXCEEDED.value}",))
             if recalling is None:
                 asked = replace(request.recall, query="" if view is None else _last_said(view))
-                recalling = asyncio.create_task(self.recall(asked))
+                recalling = asyncio.create_task(self._recalled(asked, ends))
             try:
-                return view, await recalling, missing
+                answer = await ends.before(recalling)
+                if answer is None:
+                    raise DeadlineExceeded(Reason.DEADLINE_EXCEEDED, "the time given for this context ran out")
+                return view, answer, missing
             except (Unavailable, DeadlineExceeded) as error:
                 if view is None:
                     raise
                 return view, None, (*missing, f"memories: {error.reason.value}")
         finally:
-            tasks: list[asyncio.Task[Any]] = [reading] if recalling is None else [reading, recalling]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            self._give_up(reading)
+            if recalling is not None:
+                self._give_up(recalling)
+
+    def _give_up(self, task: asyncio.Task[Any]) -> None:
+        """Cancel what is not done, without waiting: what hangs in a database that hangs ends late."""
+        if task.done():
+            if not task.cancelled():
+                task.exception()  # it was told of already, or nobody asks any more
+            return
+        task.cancel()
+        self._given_up.add(task)
+        task.add_done_callback(self._gone)
+
+    def _gone(self, task: asyncio.Task[Any]) -> None:
+        self._given_up.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    async def _recalled(self, asked: RecallRequest, ends: _Ends) -> RecallResponse:
+        """Recall within what is left, so that it degrades by itself before it is given up."""
+        return await self.recall(replace(asked, deadline_seconds=ends.left()))
 
     async def _session(
         self, request: ContextRequest, session: SessionId, budget: WindowBudget
     ) -> tuple[SessionView | None, tuple[str, ...]]:
         turns = min(limits.SESSION_TURNS_MAX, budget.short_term // _LINE_TOKENS_MIN)
-        left = request.recall.deadline_seconds
         try:
-            async with asyncio.timeout(None if left is None else max(0.0, left - _ANSWER_SECONDS)):
-                view = await self.store.read(
-                    request.recall.owner, session, turns=max(1, turns), touch=True, now=self.clock.now()
-                )
-        except TimeoutError:
-            return None, (f"session: {Reason.DEADLINE_EXCEEDED.value}",)
+            view = await self.store.read(
+                request.recall.owner, session, turns=max(1, turns), touch=True, now=self.clock.now()
+            )
         except (NotFound, FailedPrecondition):
             raise
         except MemoryServiceError as error:
@@ -208,7 +231,6 @@ class GetContext:
         missing: tuple[str, ...],
         overridden: Mapping[str, Sequence[MemoryHead]],
     ) -> ContextResponse:
-        by = {head.id: constraint for constraint, heads in overridden.items() for head in heads}
         prompt = SessionPrompt()
         if view is not None:
             prompt = session_prompt(
@@ -219,6 +241,9 @@ class GetContext:
                 chinese=_is_chinese(request.recall.query, view),
                 overridden=overridden,
             )
+        # A constraint that is not shown replaces nothing: what is remembered is then better than silence.
+        held = {name: heads for name, heads in overridden.items() if name in prompt.constraints}
+        by = {head.id: constraint for constraint, heads in held.items() for head in heads}
         memories = answer.memories if answer else ()
         standing = [memory for memory in memories if memory.head.id not in by]
         recalled, taken = "", frozenset[int]()
@@ -251,6 +276,31 @@ class GetContext:
             degraded=bool(missing) or (answer is not None and answer.degraded),
             missing=missing,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """When what is fetched must be there, by the event loop's clock; None for no limit."""
+
+    at: float | None
+
+    @classmethod
+    def of(cls, deadline_seconds: float | None) -> _Ends:
+        if deadline_seconds is None:
+            return cls(None)
+        least, most = _ANSWER_SECONDS
+        kept_back = min(max(deadline_seconds / 10, least), most)
+        return cls(asyncio.get_running_loop().time() + deadline_seconds - kept_back)
+
+    def left(self) -> float | None:
+        """Seconds left, None for no limit; 0 or less when none are."""
+        return None if self.at is None else self.at - asyncio.get_running_loop().time()
+
+    async def before(self, task: asyncio.Task[_Found]) -> _Found | None:
+        """What a task comes to, None when it is late. The task is left running then."""
+        left = self.left()
+        await asyncio.wait({task}, timeout=None if left is None else max(_LAST_MOMENT_SECONDS, left))
+        return task.result() if task.done() else None
 
 
 @dataclass(frozen=True, slots=True)

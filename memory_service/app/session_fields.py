@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from memory_service.app.validation import check_json, check_list, check_name, check_time
 from memory_service.domain import limits
@@ -47,7 +47,7 @@ def check_changes(changes: Sequence[FieldChange], field: str = "state") -> None:
             raise InvalidInput(Reason.FIELD_INVALID, "update_mask names a field twice", field="update_mask")
         seen.add(path)
         _check_path(path)
-        if change.value is None:
+        if change.removed:
             continue
         named = kind_of(path)
         if path == INTENTS:
@@ -95,6 +95,11 @@ def _check_intents(value: JsonValue) -> None:
             field="state.intents",
             metadata={"limit": str(limits.INTENT_DEPTH_MAX), "actual": str(len(value))},
         )
+    for intent in value:
+        name = intent.get("name") if isinstance(intent, Mapping) else intent
+        if not isinstance(name, str) or not name.strip():
+            field = "state.intents.name"
+            raise InvalidInput(Reason.FIELD_REQUIRED, f"{field} must be given", field=field)
 
 
 def version_of(etag: str) -> int | None:

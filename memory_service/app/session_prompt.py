@@ -59,12 +59,17 @@ _CHINESE: Final = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class SessionPrompt:
-    """The block, the turns in it (oldest first), how many are not, and what it takes."""
+    """The block, the turns in it (oldest first), how many are not, and what it takes.
+
+    `constraints`: ids of those in it, cut or whole; `constraints_left_out` counts the others.
+    """
 
     text: str = ""
     turns: tuple[KeptTurn, ...] = ()
     left_out: int = 0
     tokens: int = 0
+    constraints: frozenset[str] = frozenset()
+    constraints_left_out: int = 0
 
 
 @dataclass(slots=True)
@@ -104,22 +109,57 @@ def session_prompt(
     frame = f"{_OPEN}{labels['intro']}\n"
     room = _Room(tokenizer, budget - tokenizer.count(frame) - tokenizer.count(_CLOSE))
     known = view.turn_count
+    rules = _fields(view, CONSTRAINTS)
     if room.left <= 0:
-        return SessionPrompt(left_out=known)
-    for line in _state_lines(view, labels, overridden):
-        room.take(line)
+        return SessionPrompt(left_out=known, constraints_left_out=len(rules))
+    shown = _take_constraints(rules, room, labels, overridden)
+    hidden = len(rules) - len(shown)
+    if not hidden:  # nothing less binding in the place of a constraint
+        for line in _state_lines(view, labels):
+            room.take(line)
     turns, lines = _turns(view, room, labels, counted_by)
     if not room.lines and not lines:
-        return SessionPrompt(left_out=known)
+        return SessionPrompt(left_out=known, constraints_left_out=hidden)
     text = "".join((frame, *room.lines, *lines, _CLOSE))
-    return SessionPrompt(text, turns, known - len(turns), budget - room.left)
+    return SessionPrompt(text, turns, known - len(turns), budget - room.left, shown, hidden)
 
 
-def _state_lines(
-    view: SessionView, labels: Mapping[str, str], overridden: Mapping[str, Sequence[MemoryHead]]
-) -> list[str]:
-    """The state, most binding first."""
-    lines = [_constraint_line(item, labels, overridden) for item in _fields(view, CONSTRAINTS)]
+def _take_constraints(
+    rules: Sequence[StateField],
+    room: _Room,
+    labels: Mapping[str, str],
+    overridden: Mapping[str, Sequence[MemoryHead]],
+) -> frozenset[str]:
+    """Take the constraints, whole if all fit, else each within its share of the room; the ids of those taken."""
+    lines = [_constraint_line(item, labels, overridden) for item in rules]
+    whole = sum(map(room.tokenizer.count, lines)) <= room.left
+    taken: set[str] = set()
+    for place, (item, line) in enumerate(zip(rules, lines, strict=True)):
+        share = room.left if whole else room.left // (len(rules) - place)
+        if not whole and room.tokenizer.count(line) > share:
+            line = _cut_constraint(item, room, labels, share) or _cut_constraint(item, room, labels, room.left)
+        if line and room.take(line):
+            taken.add(item.path[len(CONSTRAINTS) :])
+    return frozenset(taken)
+
+
+def _cut_constraint(item: StateField, room: _Room, labels: Mapping[str, str], share: int) -> str:
+    """The beginning of a constraint within a number of tokens; "" when too little of it would be left."""
+    said = _constraint_text(item)
+    shown = said
+    while True:
+        line = f"{labels['constraint']}{quoted(shown)}\n"
+        if room.tokenizer.count(line) <= share:
+            return line
+        size = min(len(shown), len(said)) * 3 // 4
+        if size <= _CUT_CHARS_MIN:
+            return ""
+        shown = said[:size] + "…"
+
+
+def _state_lines(view: SessionView, labels: Mapping[str, str]) -> list[str]:
+    """The state but for the constraints, most binding first."""
+    lines = []
     stack = view.fields.get(INTENTS)
     if stack is not None:
         lines.append(f"{labels['intents']}{_json(stack.value)}\n")
@@ -145,14 +185,18 @@ def _state_lines(
 def _constraint_line(
     item: StateField, labels: Mapping[str, str], overridden: Mapping[str, Sequence[MemoryHead]]
 ) -> str:
-    value: Any = item.value
-    said = quoted(str(value.get("text") or _json(value.get("object"))))
+    said = quoted(_constraint_text(item))
     replaced = overridden.get(item.path[len(CONSTRAINTS) :], ())
     instead = ""
     if replaced:
         what = "; ".join(quoted(_short(head.current.text)) for head in replaced[:2])
         instead = labels["instead"].format(what=what)
     return f"{labels['constraint']}{said}{instead}\n"
+
+
+def _constraint_text(item: StateField) -> str:
+    value: Any = item.value
+    return str(value.get("text") or _json(value.get("object")))
 
 
 def _fields(view: SessionView, prefix: str) -> list[StateField]:

@@ -23,6 +23,7 @@ from memory_service.domain.session.model import (
     session_id,
     started_at,
 )
+from memory_service.domain.slots import payload_digest
 from memory_service.ports.clock import Clock, Ids
 from memory_service.ports.sessions import SessionLine, SessionStore, Updated
 from memory_service.ports.snapshots import Requirement, SnapshotSource
@@ -67,7 +68,7 @@ class Sessions:
 
         Raises:
             InvalidInput: for a field over its limit, or a slot: nobody has answered anything yet.
-            LimitExceeded: QUOTA_EXCEEDED. Unavailable: working memory is away.
+            Conflict: REQUEST_ID_REUSED. LimitExceeded: QUOTA_EXCEEDED. Unavailable: working memory is away.
         """
         check_name(agent, "agent")
         check_name(request_id, "request_id", limit=limits.REQUEST_ID_CHARS_MAX)
@@ -77,6 +78,7 @@ class Sessions:
             raise InvalidInput(
                 Reason.FIELD_INVALID, "a session begins without slots: nobody has answered yet", field="state.slots"
             )
+        digest = _digest(agent, record_episodes, changes) if request_id else ""
         if record_episodes is None:
             record_episodes = self.recorded_tenants.get(owner.tenant, self.records)
         now = self.clock.now()
@@ -87,7 +89,7 @@ class Sessions:
             record_episodes=record_episodes,
             request_id=request_id,
         )
-        made = await self.store.create(owner, facts, now)
+        made = await self.store.create(owner, facts, now, digest)
         self.prewarm(owner)
         if changes:
             await self.store.update(
@@ -180,6 +182,12 @@ class Sessions:
         await self.store.end(owner, known, self.clock.now())
         self.memos.drop(owner, known)
         return await self.get(owner, known, turns=0)
+
+
+def _digest(agent: str, record_episodes: bool | None, changes: Sequence[FieldChange]) -> str:
+    """What tells a repeated request from another one under its id."""
+    asked = {change.path: change.value for change in changes}
+    return payload_digest(b"", "create_session", [agent, record_episodes, asked]).hex()
 
 
 def known_id(session: str) -> SessionId:

@@ -165,12 +165,12 @@ class Session:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """For people: colours only on a terminal, and there only where NO_COLOR is not set."""
-    from rich.console import Console
+    """For people: colours only on a terminal, and there only where NO_COLOR is not set; texts are never obeyed."""
+    from memory_service.cli.terminal import SafeConsole
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDTH_WITHOUT_TERMINAL
-    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+    return SafeConsole(stderr=stderr, width=width, highlight=False, soft_wrap=False)
 
 
 def to_json(value: object) -> Any:

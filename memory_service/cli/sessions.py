@@ -120,7 +120,10 @@ def update(
         todo: dict[str, SessionTask | str] = dict(_pairs(tasks) or {})
         if done:
             known = client.get_session(session_id, turns=0).tasks
-            todo |= {name: SessionTask(known[name].text if name in known else name, "done") for name in done}
+            for name in done:
+                if name not in known:
+                    raise fail(f"the session has no task {name!r}", code=Exit.USAGE, as_json=session.options.as_json)
+            todo |= {name: SessionTask(known[name].text, "done") for name in done}
         result = client.update_session(
             session_id,
             intents=intents,
@@ -339,6 +342,8 @@ def _context(out: Console, found: SessionContext) -> None:
                 f"[magenta]in this session {escape(memory.overridden_by)} holds instead of:[/] "
                 f"{escape(one_line(memory.memory.text))}"
             )
+    if found.constraints_left_out:
+        out.print(f"[yellow]{found.constraints_left_out} constraints do not fit[/]")
     for missing in found.missing:
         out.print(f"[yellow]without {escape(missing)}[/]")
 

@@ -257,6 +257,7 @@ class SessionContext:
     context: Context
     token: str
     stages: tuple[RecallStage, ...]
+    constraints_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

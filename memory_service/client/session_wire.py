@@ -215,6 +215,7 @@ def session_context(value: pb.GetContextResponse) -> s.SessionContext:
         decode.context(value.context),
         value.token,
         tuple(decode.stage(stage) for stage in value.stages),
+        value.constraints_left_out,
     )
 
 

@@ -5,7 +5,9 @@ Contract, for every backend (held by the suite in `tests/contracts/test_session_
 * **Whole steps.** Each method is one atomic step: it happens entirely or not at all, whatever dies meanwhile, and
   with it the time to live of everything it touched. Steps on one session have an order, the same for all observers.
 * **Nothing for ever.** Turns and fields are released once nobody touched the session for `idle_seconds`; facts
-  and blocks after `block_seconds`. `read(touch=False)` and `list` do not touch.
+  and blocks after `block_seconds`. `read(touch=False)` and `list` do not touch. A release moves the version.
+* **Whole or released.** A backend that loses a part of a session (one that evicts) has released it; one that loses
+  its facts or blocks has it no more.
 * **Bounded.** `SessionLimits` holds after every step: the oldest turns, ids and blocks leave; more fields or sessions
   are refused.
 * **One owner.** A session is found under its owner only.
@@ -17,7 +19,7 @@ Contract, for every backend (held by the suite in `tests/contracts/test_session_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -119,10 +121,14 @@ class SessionPage:
 class SessionStore(Protocol):
     """Working memory of all owners; see the module's contract."""
 
-    async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime) -> SessionId:
+    async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime, digest: str = "") -> SessionId:
         """Begin a session, unless one was begun with this request id already: then that one's id.
 
+        Args:
+            digest: of what was asked for, so that another request under the same id is told.
+
         Raises:
+            Conflict: REQUEST_ID_REUSED.
             LimitExceeded: QUOTA_EXCEEDED when the owner has `sessions_max` that have not expired.
         """
         ...
@@ -157,6 +163,7 @@ class SessionStore(Protocol):
 
         Raises:
             Conflict: ETAG_MISMATCH unless the session is at `etag_version`, when given.
+            InvalidInput: FIELD_OUT_OF_RANGE for a `seen_version` that the session has not reached.
             FailedPrecondition: SLOT_NOT_ANSWERED when a change's `answered_by` names no kept turn that answers.
             LimitExceeded: QUOTA_EXCEEDED for more than `fields_max` fields.
         """
@@ -182,6 +189,16 @@ class SessionStore(Protocol):
 
     async def drop_blocks(self, owner: OwnerKey, session: SessionId, upto: int) -> None:
         """Drop the blocks up to this sequence. The newest one always stays."""
+        ...
+
+    async def forget_turns(
+        self, owner: OwnerKey, session: SessionId, turn_ids: Collection[str], now: datetime
+    ) -> None:
+        """Empty these turns, remove the slots filled from them, and begin the state anew, whatever it was made of.
+
+        The turns keep their place and id: sent again, they are the same. It does not touch. Nothing happens to an
+        unknown session; of one that ended, or was released, the state goes.
+        """
         ...
 
     async def ping(self) -> None:

@@ -27,6 +27,7 @@ from memory_service.domain.session.model import (
     TurnRole,
     TurnTag,
 )
+from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.sessions import SessionLine
 from memory_service.transport.values import enum_in, inverse, json_in, json_out, time_in, time_out
 from memory_service.v1 import session_service_pb2 as pb
@@ -91,18 +92,21 @@ def tags_out(tags: tuple[TurnTag, ...]) -> list[Any]:
     return [_TAGS_OUT[tag] for tag in tags]
 
 
-def changes_in(state: pb.SessionState, paths: list[str] | None, field: str = "state") -> list[FieldChange]:
+def changes_in(
+    state: pb.SessionState, paths: list[str] | None, vocabulary: Vocabulary, field: str = "state"
+) -> list[FieldChange]:
     """The changes that a state and a mask ask for; all that the state has when `paths` is None.
 
     Raises:
-        InvalidInput: FIELD_TOO_LONG for too many fields, FIELD_INVALID for one given twice.
+        InvalidInput: FIELD_TOO_LONG for too many fields, FIELD_INVALID for one given twice, UNKNOWN_PREDICATE for a
+            constraint about a predicate that the vocabulary refuses.
     """
     given: dict[str, FieldChange] = {}
     count = len(state.slots) + len(state.constraints) + len(state.tasks)
     check_list(range(count), field, limits.FIELDS_AT_ONCE_MAX)
     check_list(paths or (), "update_mask", limits.FIELDS_AT_ONCE_MAX)
-    changes = [FieldChange(SLOTS + s.name, _value(s.value), s.answered_by) for s in state.slots]
-    changes += [FieldChange(CONSTRAINTS + c.id, _constraint(c)) for c in state.constraints]
+    changes = [FieldChange(SLOTS + s.name, json_in(s.value), s.answered_by) for s in state.slots]
+    changes += [FieldChange(CONSTRAINTS + c.id, _constraint(c, vocabulary)) for c in state.constraints]
     changes += [FieldChange(TASKS + t.id, _task(t, f"{field}.tasks")) for t in state.tasks]
     if state.intents:
         changes.append(FieldChange(INTENTS, [{"name": i.name, "detail": i.detail} for i in state.intents]))
@@ -113,20 +117,16 @@ def changes_in(state: pb.SessionState, paths: list[str] | None, field: str = "st
         given[change.path] = change
     if paths is None:
         return list(given.values())
-    return [given.get(path, FieldChange(path, None)) for path in paths]
+    return [given.get(path, FieldChange(path, None, removed=True)) for path in paths]
 
 
-def _value(message: Any) -> JsonValue:
-    """A slot's value; JSON null stands for an answer without content."""
-    value = json_in(message)
-    return {} if value is None else value
-
-
-def _constraint(message: pb.SessionConstraint) -> JsonValue:
+def _constraint(message: pb.SessionConstraint, vocabulary: Vocabulary) -> JsonValue:
     has_object = message.HasField("object")
     if not message.text and not has_object:
         field = "state.constraints.text"
         raise InvalidInput(Reason.FIELD_REQUIRED, f"{field} or an object must be given", field=field)
+    if message.predicate:
+        vocabulary.resolve(message.predicate, "state.constraints.predicate")
     found: dict[str, JsonValue] = {"text": message.text, "predicate": message.predicate}
     return {**found, "object": json_in(message.object)} if has_object else found
 

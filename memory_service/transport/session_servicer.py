@@ -59,7 +59,7 @@ class SessionServicer(pb_grpc.SessionServiceServicer):
             owner,
             agent=request.agent,
             record_episodes=request.record_episodes if request.HasField("record_episodes") else None,
-            changes=changes_in(request.state, None),
+            changes=changes_in(request.state, None, self._cases.policies.of(owner).vocabulary),
             request_id=request.request_id,
         )
         return pb.CreateSessionResponse(session=session_out(view))
@@ -99,7 +99,7 @@ class SessionServicer(pb_grpc.SessionServiceServicer):
         updated = await self._cases.sessions.update(
             owner,
             request.session_id,
-            changes_in(request.state, paths),
+            changes_in(request.state, paths, self._cases.policies.of(owner).vocabulary),
             etag=request.etag,
             seen_version=request.seen_version if request.HasField("seen_version") else None,
             device=request.device,
@@ -160,6 +160,7 @@ class SessionServicer(pb_grpc.SessionServiceServicer):
                 exact=tokens.exact,
             ),
             turns_left_out=answer.prompt.left_out,
+            constraints_left_out=answer.prompt.constraints_left_out,
             degraded=answer.degraded,
             missing=answer.missing,
         )

@@ -420,7 +420,7 @@ class TokenUse(_message.Message):
     def __init__(self, short_term: _Optional[int] = ..., recalled: _Optional[int] = ..., total: _Optional[int] = ..., budget: _Optional[int] = ..., tokenizer: _Optional[str] = ..., exact: _Optional[bool] = ...) -> None: ...
 
 class GetContextResponse(_message.Message):
-    __slots__ = ("block", "session", "memories", "tokens", "turns_left_out", "degraded", "missing", "context", "token", "stages")
+    __slots__ = ("block", "session", "memories", "tokens", "turns_left_out", "degraded", "missing", "context", "token", "stages", "constraints_left_out")
     BLOCK_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     MEMORIES_FIELD_NUMBER: _ClassVar[int]
@@ -431,6 +431,7 @@ class GetContextResponse(_message.Message):
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     STAGES_FIELD_NUMBER: _ClassVar[int]
+    CONSTRAINTS_LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
     block: str
     session: Session
     memories: _containers.RepeatedCompositeFieldContainer[ContextMemory]
@@ -441,7 +442,8 @@ class GetContextResponse(_message.Message):
     context: _types_pb2.VectorClock
     token: str
     stages: _containers.RepeatedCompositeFieldContainer[_memory_service_pb2.RecallStage]
-    def __init__(self, block: _Optional[str] = ..., session: _Optional[_Union[Session, _Mapping]] = ..., memories: _Optional[_Iterable[_Union[ContextMemory, _Mapping]]] = ..., tokens: _Optional[_Union[TokenUse, _Mapping]] = ..., turns_left_out: _Optional[int] = ..., degraded: _Optional[bool] = ..., missing: _Optional[_Iterable[str]] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., token: _Optional[str] = ..., stages: _Optional[_Iterable[_Union[_memory_service_pb2.RecallStage, _Mapping]]] = ...) -> None: ...
+    constraints_left_out: int
+    def __init__(self, block: _Optional[str] = ..., session: _Optional[_Union[Session, _Mapping]] = ..., memories: _Optional[_Iterable[_Union[ContextMemory, _Mapping]]] = ..., tokens: _Optional[_Union[TokenUse, _Mapping]] = ..., turns_left_out: _Optional[int] = ..., degraded: _Optional[bool] = ..., missing: _Optional[_Iterable[str]] = ..., context: _Optional[_Union[_types_pb2.VectorClock, _Mapping]] = ..., token: _Optional[str] = ..., stages: _Optional[_Iterable[_Union[_memory_service_pb2.RecallStage, _Mapping]]] = ..., constraints_left_out: _Optional[int] = ...) -> None: ...
 
 class GetPreferencesRequest(_message.Message):
     __slots__ = ("user", "predicates", "agent", "consistency")

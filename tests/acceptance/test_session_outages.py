@@ -16,7 +16,15 @@ import pytest
 
 from memory_service.adapters.embedded.guard import find_processes
 from memory_service.adapters.embedded.layout import DataDirectory
-from memory_service.client import AsyncMemoryClient, MemoryClientError, NotFound, RetryPolicy, Turn, Unavailable
+from memory_service.client import (
+    AsyncMemoryClient,
+    Consistency,
+    MemoryClientError,
+    NotFound,
+    RetryPolicy,
+    Turn,
+    Unavailable,
+)
 from memory_service.v1 import session_service_pb2 as api
 from tests.acceptance.raw import refused
 from tests.acceptance.service import ServiceProcess
@@ -41,6 +49,20 @@ async def silenced(service: ServiceProcess) -> AsyncIterator[None]:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+@contextlib.asynccontextmanager
+async def hung_database(service: ServiceProcess) -> AsyncIterator[None]:
+    """No process of the embedded PostgreSQL answers meanwhile."""
+    pids = find_processes("postgres", DataDirectory(service.data_dir).tag)
+    assert pids
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
 
 
 async def answers(memory: AsyncMemoryClient, session: str) -> str:
@@ -92,6 +114,24 @@ async def test_while_valkey_is_away_sessions_say_so_and_everything_else_goes_on(
         again = await memory.append_turns(session.id, [Turn("user", f"{n}", id=n) for n in ("before", "after")])
         assert "before" in again.duplicates
     assert "unexpected error" not in service.log
+
+
+async def test_while_the_database_hangs_a_context_has_its_session_in_time(mended: ServiceProcess):
+    service = mended
+    users = [new_user() for _ in range(3)]
+    sessions = {}
+    for user in users:
+        async with service.client(user, timeout_seconds=20) as memory:
+            sessions[user] = (await memory.create_session()).id
+            await memory.append_turns(sessions[user], [Turn("user", "We decided on the red one.")])
+    async with hung_database(service):
+        for user, consistency in zip(users, (None, *[Consistency.fully_consistent()] * 2), strict=True):
+            async with service.client(user, timeout_seconds=1.5, retry=ONCE) as memory:
+                found = await memory.get_context(sessions[user], "which one?", consistency=consistency)
+            assert "red one" in found.block
+            if consistency:
+                assert [what.partition(":")[0] for what in found.missing] == ["memories"]
+                assert found.degraded
 
 
 async def test_after_valkey_died_sessions_are_gone_and_everything_else_is_whole(mended: ServiceProcess):

@@ -101,6 +101,16 @@ async def test_an_etag_refuses_and_without_one_fields_merge(memory: AsyncMemoryC
     assert {name: task.text for name, task in found.tasks.items()} == {"a": "one", "b": "zwei", "d": "four"}
 
 
+async def test_an_answer_of_null_is_kept(memory: AsyncMemoryClient):
+    session = (await memory.create_session()).id
+    await memory.append_turns(session, [Turn("user", "No car.", id="a")])
+    await memory.update_session(session, slots={"car": (None, "a"), "none": ({}, "a")})
+    slots = (await memory.get_session(session)).slots
+    assert (slots["car"].value, slots["none"].value) == (None, {})
+    await memory.update_session(session, remove=["slots.car"])
+    assert list((await memory.get_session(session)).slots) == ["none"]
+
+
 async def test_two_devices_on_one_slot_end_in_some_serial_order(service: ServiceProcess):
     user, rounds = new_user(), 60
     written: list[tuple[int, str]] = []

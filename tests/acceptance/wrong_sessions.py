@@ -173,6 +173,13 @@ WRONG_SESSIONS: list[Wrong] = [
     ),
     update("a value 17 deep", "JSON_TOO_DEEP", "state.slots", slots=[slot(value=deep(17))]),
     update("a value of 5 KB", "FIELD_TOO_LONG", "state.slots", slots=[slot(value="v" * 5_000)]),
+    update(
+        "a constraint about nothing",
+        "UNKNOWN_PREDICATE",
+        "state.constraints.predicate",
+        constraints=[api.SessionConstraint(id="c", text="x", predicate="!?")],
+    ),
+    update("an aim without a name", "FIELD_REQUIRED", "state.intents.name", intents=[api.Intent(detail="x")]),
     update("six intents", "FIELD_TOO_LONG", "state.intents", intents=[api.Intent(name=str(n)) for n in range(6)]),
     update(
         "a constraint that says nothing",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from memory_service.adapters.inmemory.sessions import InMemorySessionStore
 from memory_service.adapters.tokenizers import load_tokenizers
 from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.add_turns import AddTurns
+from memory_service.app.commands import ChangeMeta, ForgetCommand, Statement
 from memory_service.app.get_context import ContextRequest, GetContext
 from memory_service.app.jobs import JobRunner
 from memory_service.app.learning import Learning
@@ -22,7 +24,7 @@ from memory_service.app.recall import Recall, RecallRequest
 from memory_service.app.session_blocks import RuleStateReader, Summaries
 from memory_service.app.session_memos import Memos
 from memory_service.app.sessions import Sessions
-from memory_service.domain.errors import DeadlineExceeded, Reason, Unavailable
+from memory_service.domain.errors import Conflict, DeadlineExceeded, Reason, Unavailable
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
 from memory_service.domain.memory import Kind
 from memory_service.domain.session.model import FieldChange, SessionId, SessionStatus, Turn, TurnRole, TurnTag
@@ -215,6 +217,67 @@ async def test_a_summary_made_twice_is_one_memory() -> None:
     assert len(await talks.store.blocks(ALICE, session)) == 12
 
 
+async def test_what_is_forgotten_goes_from_the_summaries_of_its_session() -> None:
+    talks = Talks()
+    world = talks.world
+    session, same, other = [await talks.begin() for _ in range(3)]
+    for one, what in ((session, "town"), (same, "town"), (other, "island")):
+        for n in range(22):
+            await talks.add(ALICE, one, [turn(f"t{n}", f"We decided on {what} {n}.")], actor="k")
+    said = Statement(text="Alice decided on town 3.", session=session, reference="t3")
+    memory = (await world.write.one(ALICE, said, ChangeMeta(actor="k"))).memory
+    assert memory is not None
+    gone = await world.forget(ALICE, ForgetCommand(ids=(memory.id,)), ChangeMeta(actor="k"))
+    assert len(gone.ids) == 2
+    rows = await world.store.search_rows(ALICE, world.embedder.model.id)
+    assert [row.head.current.provenance.session for row in rows.rows] == [other]
+
+
+@pytest.mark.parametrize("away", [False, True])
+async def test_a_forgotten_turn_leaves_its_session(away: bool) -> None:
+    talks = Talks()
+    world = talks.world
+    object.__setattr__(world.forget, "sessions", talks.store)
+    session = await talks.begin()
+    await talks.add(ALICE, session, [turn("a", "We decided on Rome."), turn("b", "My PIN is 4711.")], actor="k")
+    await talks.add(ALICE, session, [turn("c", "We decided on the PIN 4711.")], actor="k")
+    said = Statement(text="Alice's PIN is 4711.", session=session, reference="b")
+    same = Statement(text="Alice decided on PIN 4711.", session=session, reference="c")
+    written = [await world.write.one(ALICE, what, ChangeMeta(actor="k")) for what in (said, same)]
+    talks.store.away = away
+    ids = tuple(result.memory.id for result in written if result.memory)
+    await world.forget(ALICE, ForgetCommand(ids=ids), ChangeMeta(actor="k"))
+    talks.store.away = False
+    found = await talks.ask(session, "which town?")
+    assert ("4711" in found.block) is away
+    assert "Rome" in found.block  # the turn, if not the state
+    await talks.add(ALICE, session, [turn("c", "We decided on the PIN 4711."), turn("d", "Yes.")], actor="k")
+    assert ("4711" in (await talks.ask(session, "which town?")).block) is away
+
+
+async def test_forgetting_a_summary_leaves_the_others_of_its_session() -> None:
+    talks = Talks()
+    world = talks.world
+    session = await talks.begin()
+    for n in range(34):
+        await talks.add(ALICE, session, [turn(f"t{n}", f"We decided on town {n}.")], actor="k")
+    rows = (await world.store.search_rows(ALICE, world.embedder.model.id)).rows
+    assert len(rows) == 2
+    gone = await world.forget(ALICE, ForgetCommand(ids=(rows[0].head.id,)), ChangeMeta(actor="k"))
+    assert gone.ids == [rows[0].head.id]
+
+
+async def test_a_request_id_stands_for_one_request() -> None:
+    talks = Talks()
+    asked: dict[str, Any] = {"agent": "a", "changes": [FieldChange("tasks.t", {"text": "x"})], "request_id": "r"}
+    session = await talks.begin(**asked)
+    assert await talks.begin(**asked) == session
+    for other in ({"agent": "b"}, {"record_episodes": True}, {"changes": ()}):
+        with pytest.raises(Conflict) as caught:
+            await talks.begin(**asked | other)
+        assert caught.value.reason is Reason.REQUEST_ID_REUSED
+
+
 async def test_beginning_a_session_warms_the_users_memories() -> None:
     talks = Talks()
     asked: list[OwnerKey] = []
@@ -274,6 +337,34 @@ async def test_a_context_without_memories_has_the_session_and_says_so() -> None:
         await talks.ask(session, "which one?")
 
 
+@pytest.mark.parametrize("window", [60, 100, 150, 200, 300, 500, 1_000, 4_000])
+@pytest.mark.parametrize("tokenizer", ["o200k_base", "bytes"])
+async def test_a_constraint_is_shown_cut_or_counted(window: int, tokenizer: str) -> None:
+    talks = Talks()
+    await talks.world.say("I prefer aisle seats on flights")
+    rules = {
+        "a": f"a window seat on flights this time, {'with a view, ' * 60}please",
+        "b": "no meetings before ten, 上午十点之前不要安排会议",
+    }
+    changes = [FieldChange(f"constraints.{name}", {"text": text, "predicate": ""}) for name, text in rules.items()]
+    session = await talks.begin(changes=changes)
+    await talks.add(ALICE, session, [turn("t", "Let us talk about Rome.")], actor="k")
+    found = await talks.ask(session, "which seats on flights?", window_tokens=window, tokenizer=tokenizer)
+    lines = [line for line in found.block.splitlines() if line.startswith("Only in this session")]
+    assert len(lines) + found.prompt.constraints_left_out == len(rules)
+    assert found.prompt.tokens <= 0.4 * window
+    shown = [text for name, text in rules.items() if name in found.prompt.constraints]
+    for line, text in zip(lines, shown, strict=True):
+        said = json.loads(line.partition(": ")[2].partition(" (instead")[0])
+        assert said == text or (said.endswith("…") and text.startswith(said[:-1]))
+    if found.prompt.constraints_left_out:
+        assert "Topic:" not in found.block
+    (memory,) = found.memories
+    assert memory.overridden_by == ("a" if "a" in found.prompt.constraints else "")
+    if window == 4_000 and tokenizer == "o200k_base":
+        assert "…" not in found.block
+
+
 async def test_a_part_that_is_late_is_left_out_and_named() -> None:
     talks = Talks()
     session = await talks.begin()
@@ -290,6 +381,31 @@ async def test_a_part_that_is_late_is_left_out_and_named() -> None:
     found = await talks.ask(session, "bicycle", deadline=0.3)
     assert found.missing == ("session: DEADLINE_EXCEEDED",)
     assert "bicycle" in found.block
+
+
+@pytest.mark.parametrize("query", ["bicycle", ""])
+async def test_a_database_that_hangs_and_cannot_be_cancelled_is_not_waited_for(query: str) -> None:
+    talks = Talks()
+    session = await talks.begin()
+    await talks.add(ALICE, session, [turn("t", "We decided on the red one.")], actor="k")
+    released = asyncio.Event()
+
+    async def hung(*_: object, **__: object) -> None:
+        while not released.is_set():
+            try:
+                await released.wait()
+            except asyncio.CancelledError:
+                continue
+
+    talks.world.snapshots.snapshot = hung  # type: ignore[method-assign, assignment]
+    try:
+        async with asyncio.timeout(20):
+            found = await talks.ask(session, query, deadline=0.2)
+        assert not released.is_set()
+        assert found.missing == ("memories: DEADLINE_EXCEEDED",)
+        assert "red one" in found.block
+    finally:
+        released.set()
 
 
 async def test_without_a_query_the_last_thing_the_user_said_is_asked() -> None:

@@ -62,6 +62,7 @@ async def test_a_session_from_beginning_to_end(shell: Shell) -> None:
     assert list(failed["tags"].values()) == [["tool_failure"]]
     updated = shell.json("update", session, "--slot", "trip.city=Rome@one", "--intent", "plan_trip", "--done", "mail")
     assert updated["version"] == 3
+    assert "no task" in shell("update", session, "--done", "unknown", code=2)
     other = shell("update", session, "--constraint", "tone=sing", "--seen", "1")
     assert "etag s4" in other
     assert "overwrote tasks.mail" in shell("update", session, "--task", "mail=call", "--seen", "1")

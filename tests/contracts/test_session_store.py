@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memory_service.adapters.inmemory.clock import ManualClock, SystemClock
 from memory_service.adapters.inmemory.sessions import InMemorySessionStore
-from memory_service.domain.errors import Conflict, FailedPrecondition, LimitExceeded, NotFound, Reason
+from memory_service.domain.errors import Conflict, FailedPrecondition, InvalidInput, LimitExceeded, NotFound, Reason
 from memory_service.domain.session.model import (
     FieldChange,
     KeptTurn,
@@ -105,6 +105,16 @@ async def test_the_same_request_begins_one_session(store: SessionStore):
     assert await store.create(make.new_owner(), facts(request_id="r"), NOW) not in ids
 
 
+async def test_another_request_under_the_same_id_is_told(store: SessionStore):
+    owner = make.new_owner()
+    session = await store.create(owner, facts(request_id="r"), NOW, "one")
+    assert await store.create(owner, facts(request_id="r"), NOW, "one") == session
+    with pytest.raises(Conflict) as caught:
+        await store.create(owner, facts(request_id="r"), NOW, "other")
+    assert caught.value.reason is Reason.REQUEST_ID_REUSED
+    assert len((await store.list(owner, after=None, limit=9)).lines) == 1
+
+
 async def test_turns_come_back_as_they_were_in_order(store: SessionStore):
     owner, session = await begun(store)
     full = KeptTurn(
@@ -178,11 +188,21 @@ async def test_fields_are_set_changed_and_removed(store: SessionStore):
 
     deep: Any = {"a": [1, 2.5, None, True, "文"], "empty": {}, "none": []}
     assert await update(FieldChange("constraints.c", deep), FieldChange("intents", [{"name": "book"}])) == 2
-    assert await update(FieldChange("tasks.t", {"text": "x"}), FieldChange("intents", None)) == 3
+    assert await update(FieldChange("tasks.t", {"text": "x"}), FieldChange("intents", None, removed=True)) == 3
     found = (await view(store, owner, session)).fields
     assert list(found) == ["constraints.c", "tasks.t"]
     assert found["constraints.c"].value == deep
     assert (found["constraints.c"].version, found["tasks.t"].version, found["tasks.t"].device) == (2, 3, "d")
+
+
+@pytest.mark.parametrize("value", [None, {}, [], "", 0, False, {"x": None}])
+async def test_a_value_that_says_nothing_is_a_value(store: SessionStore, value: Any):
+    owner, session = await begun(store)
+    await store.append(owner, session, [turn("a", answers=True)], None, None, NOW)
+    change = FieldChange("slots.x", value, "a")
+    await store.update(owner, session, [change], device="", etag_version=None, seen_version=None, now=NOW)
+    kept = (await view(store, owner, session)).fields["slots.x"].value
+    assert (kept, type(kept)) == (value, type(value))
 
 
 async def test_an_etag_refuses_and_a_seen_version_tells_what_was_overwritten(store: SessionStore):
@@ -198,6 +218,9 @@ async def test_an_etag_refuses_and_a_seen_version_tells_what_was_overwritten(sto
     assert (caught.value.reason, caught.value.metadata["etag"]) == (Reason.ETAG_MISMATCH, "s2")
     merged = await update("other field", "slots.y", seen_version=1)
     assert not merged.overwritten
+    with pytest.raises(InvalidInput) as unseen:
+        await update("future", seen_version=99)
+    assert unseen.value.field == "seen_version"
     told = await update("two", seen_version=1, device="e")
     assert [(f.path, f.value, f.device) for f in told.overwritten] == [("slots.x", "one", "d")]
     assert {p: f.value for p, f in (await view(store, owner, session)).fields.items()} == {
@@ -235,7 +258,7 @@ async def test_fields_are_bounded(opened: Opened):
             await update(FieldChange("slots.3", 3))
         assert caught.value.metadata["limit"] == "3"
         await update(FieldChange("slots.1", 9))
-        await update(FieldChange("slots.0", None), FieldChange("slots.3", 3))
+        await update(FieldChange("slots.0", None, removed=True), FieldChange("slots.3", 3))
 
 
 async def test_blocks_are_kept_in_order_dropped_and_bounded(opened: Opened):
@@ -255,6 +278,30 @@ async def test_blocks_are_kept_in_order_dropped_and_bounded(opened: Opened):
         await store.drop_blocks(owner, session, 99)
         assert [b.sequence for b in await store.blocks(owner, session)] == [6]
         assert await store.blocks(make.new_owner(), session) == ()
+
+
+@pytest.mark.parametrize("ended", [False, True])
+async def test_turns_that_are_forgotten_leave_no_words(store: SessionStore, ended: bool):
+    owner, session = await begun(store)
+    said = [turn(name, f"secret {name}", answers=True) for name in "abc"]
+    block = StateBlock(sequence=1, topic="secret", turn_ids=("b",))
+    await store.append(owner, session, said, Basis(0, 0), block, NOW)
+    changes = [FieldChange("slots.b", "secret", "b"), FieldChange("slots.c", "known", "c")]
+    await store.update(owner, session, changes, device="", etag_version=None, seen_version=None, now=NOW)
+    if ended:
+        await store.end(owner, session, NOW)
+    await store.forget_turns(owner, session, {"b", "unknown"}, NOW)
+    await store.forget_turns(owner, facts().id, {"b"}, NOW)
+    found = await view(store, owner, session)
+    assert found.block == StateBlock(sequence=2, updated_at=NOW)
+    assert [b.sequence for b in await store.blocks(owner, session)] == [2]
+    assert found.version == 3
+    if not ended:
+        assert [t.turn.text for t in found.turns] == ["secret a", "", "secret c"]
+        assert list(found.fields) == ["slots.c"]
+        behind = await store.append(owner, session, [turn("b", "secret b")], Basis(2, 3), None, NOW)
+        assert isinstance(behind, Behind)
+        assert behind.known == {"b"}
 
 
 async def test_sessions_are_listed_newest_first_in_pages(store: SessionStore):
@@ -351,8 +398,10 @@ async def test_what_is_idle_is_released_and_may_be_gone_on_with(opened: Opened):
         await until(released)
         found = await view(store, owner, session)
         assert (found.turns, dict(found.fields), found.turn_count) == ((), {}, 1)
+        assert found.version == (await store.list(owner, after=None, limit=1)).lines[0].version == 2
         assert found.block is not None
         assert await store.append(owner, session, [turn("a")], Basis(1, 1), None, datetime.now(UTC)) == Appended(2, 1)
+        assert (await view(store, owner, session)).version in (2, 3)  # it may be released again by now
 
 
 async def test_everything_is_gone_after_its_time(opened: Opened):

@@ -16,7 +16,7 @@ from memory_service.adapters.inmemory import SystemClock
 from memory_service.adapters.redis import RedisSettings
 from memory_service.adapters.redis.sessions import RedisSessionStore
 from memory_service.domain import limits
-from memory_service.domain.errors import LimitExceeded, NotFound, Reason, Unavailable
+from memory_service.domain.errors import Conflict, LimitExceeded, NotFound, Reason, Unavailable
 from memory_service.domain.ids import OwnerKey
 from memory_service.domain.session.model import (
     FieldChange,
@@ -32,6 +32,7 @@ from memory_service.domain.session.model import (
 from memory_service.ports.sessions import Basis, SessionLimits
 from tests.contracts import builders as make
 
+PARTS = ("facts", "fields", "turns", "ids", "blocks")
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
@@ -131,17 +132,59 @@ async def test_sessions_that_were_evicted_leave_the_list(redis_url: str):
             await store.read(owner, gone, turns=1, touch=True, now=NOW)
 
 
-async def test_a_session_whose_turns_were_evicted_counts_as_released_whole(redis_url: str):
+@pytest.mark.parametrize("evicted", ["fields", "turns", "ids"])
+async def test_a_session_that_lost_a_part_is_released_whole(redis_url: str, evicted: str):
     owner = make.new_owner()
     async with connected(redis_url) as store, redis.asyncio.from_url(redis_url) as client:
         session = await store.create(owner, facts(), NOW)
         await fill(store, owner, session)
-        await client.delete(store._keys(owner, session)[1])
+        await client.delete(store._keys(owner, session)[PARTS.index(evicted)])
         found = await store.read(owner, session, turns=9, touch=False, now=NOW)
         assert (found.status, found.turns, dict(found.fields)) == (SessionStatus.RELEASED, (), {})
+        assert found.version == 3
+        assert found.block is not None
+        (line,) = (await store.list(owner, after=None, limit=9)).lines
+        assert (line.status, line.version) == (SessionStatus.RELEASED, 3)
+        with pytest.raises(Conflict):
+            await store.update(
+                owner, session, [FieldChange("tasks.t", 1)], device="", etag_version=2, seen_version=None, now=NOW
+            )
         await store.append(owner, session, [turn("b")], None, None, NOW)
         found = await store.read(owner, session, turns=9, touch=False, now=NOW)
-        assert [kept.turn.id for kept in found.turns] == ["b"]
+        assert ([kept.turn.id for kept in found.turns], dict(found.fields), found.version) == (["b"], {}, 3)
+
+
+@pytest.mark.parametrize("evicted", ["facts", "blocks"])
+async def test_a_session_that_lost_its_facts_or_its_state_is_no_more(redis_url: str, evicted: str):
+    owner = make.new_owner()
+    async with connected(redis_url) as store, redis.asyncio.from_url(redis_url) as client:
+        session = await store.create(owner, facts(), NOW)
+        await fill(store, owner, session)
+        await client.delete(store._keys(owner, session)[PARTS.index(evicted)])
+        change = [FieldChange("tasks.t", 1)]
+        for call in (
+            lambda: store.read(owner, session, turns=9, touch=True, now=NOW),
+            lambda: store.append(owner, session, [turn("b")], None, None, NOW),
+            lambda: store.update(owner, session, change, device="", etag_version=None, seen_version=None, now=NOW),
+            lambda: store.end(owner, session, NOW),
+        ):
+            with pytest.raises(NotFound) as caught:
+                await call()
+            assert caught.value.reason is Reason.SESSION_NOT_FOUND
+        assert (await store.list(owner, after=None, limit=9)).lines == []
+
+
+async def test_a_session_ends_on_a_full_server(redis_url: str):
+    owner = make.new_owner()
+    async with connected(redis_url) as store, redis.asyncio.from_url(redis_url) as client:
+        session = await store.create(owner, facts(), NOW)
+        await fill(store, owner, session)
+        async with memory_limited(client, "noeviction", -100_000):
+            with pytest.raises(LimitExceeded):
+                await store.append(owner, session, [turn("t")], None, None, NOW)
+            await store.end(owner, session, NOW)
+            found = await store.read(owner, session, turns=9, touch=False, now=NOW)
+        assert (found.status, found.turns) == (SessionStatus.ENDED, ())
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,10 +11,12 @@ from memory_service.domain.ids import OwnerKey
 from memory_service.domain.session.failures import (
     etag_mismatch,
     not_answered,
+    request_id_reused,
     session_ended,
     session_not_found,
     too_many_fields,
     too_many_sessions,
+    unseen_version,
 )
 from memory_service.domain.session.model import (
     FieldChange,
@@ -25,6 +27,7 @@ from memory_service.domain.session.model import (
     SessionView,
     StateBlock,
     StateField,
+    emptied,
 )
 from memory_service.ports.clock import Clock
 from memory_service.ports.sessions import (
@@ -48,9 +51,11 @@ class _Kept:
     idle_until: datetime
     until: datetime
     last_active_at: datetime
+    digest: str
     version: int = 1
     turn_count: int = 0
     ended: bool = False
+    live: bool = True
     fields: dict[str, StateField] = field(default_factory=dict)
     turns: list[KeptTurn] = field(default_factory=list)
     ids: dict[str, bool] = field(default_factory=dict)
@@ -74,15 +79,17 @@ class InMemorySessionStore:
         self._sessions: dict[OwnerKey, dict[SessionId, _Kept]] = {}
         self.away = False
 
-    async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime) -> SessionId:
+    async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime, digest: str = "") -> SessionId:
         """Begin a session, or find the one begun with this request id."""
         mine = self._of(owner)
         for kept in mine.values():
             if facts.request_id and kept.facts.request_id == facts.request_id:
+                if kept.digest != digest:
+                    raise request_id_reused()
                 return kept.facts.id
         if len(mine) >= self._limits.sessions_max:
             raise too_many_sessions(self._limits.sessions_max)
-        kept = _Kept(facts, now, now, now)
+        kept = _Kept(facts, now, now, now, digest)
         mine[facts.id] = kept
         self._touch(kept, now)
         return facts.id
@@ -134,6 +141,8 @@ class InMemorySessionStore:
         kept = self._open(owner, session)
         if etag_version is not None and etag_version != kept.version:
             raise etag_mismatch(kept.version)
+        if seen_version is not None and seen_version > kept.version:
+            raise unseen_version(kept.version)
         for change in changes:
             if change.answered_by and not kept.ids.get(change.answered_by):
                 raise not_answered(change.path)
@@ -144,7 +153,7 @@ class InMemorySessionStore:
             present = after.get(change.path)
             if present is not None and seen_version is not None and present.version > seen_version:
                 overwritten.append(present)
-            if change.value is None:
+            if change.removed:
                 after.pop(change.path, None)
             else:
                 after[change.path] = StateField(change.path, change.value, version, device, change.answered_by)
@@ -205,6 +214,19 @@ class InMemorySessionStore:
         if kept is not None:
             kept.blocks = [b for b in kept.blocks[:-1] if b.sequence > upto] + kept.blocks[-1:]
 
+    async def forget_turns(
+        self, owner: OwnerKey, session: SessionId, turn_ids: Collection[str], now: datetime
+    ) -> None:
+        """Empty these turns, remove the slots filled from them, and begin the state anew."""
+        kept = self._of(owner).get(session)
+        if kept is None:
+            return
+        kept.turns = [emptied(each) if each.turn.id in turn_ids else each for each in kept.turns]
+        left = {path: item for path, item in kept.fields.items() if item.answered_by not in turn_ids}
+        kept.version += len(left) != len(kept.fields)
+        kept.fields = left
+        kept.blocks = [StateBlock(sequence=kept.basis.block_sequence + 1, updated_at=now)]
+
     async def ping(self) -> None:
         """Raise `Unavailable` while away."""
         if self.away:
@@ -224,7 +246,8 @@ class InMemorySessionStore:
         for session, kept in list(mine.items()):
             if kept.until <= now:
                 del mine[session]
-            elif kept.idle_until <= now:
+            elif kept.idle_until <= now and kept.live:
+                kept.version += 1
                 self._release(kept)
         return mine
 
@@ -247,11 +270,13 @@ class InMemorySessionStore:
 
     def _touch(self, kept: _Kept, now: datetime) -> None:
         kept.last_active_at = now
+        kept.live = not kept.ended
         kept.idle_until = now + timedelta(seconds=self._limits.idle_seconds)
         kept.until = now + timedelta(seconds=self._limits.block_seconds)
 
     @staticmethod
     def _release(kept: _Kept) -> None:
+        kept.live = False
         kept.fields.clear()
         kept.turns.clear()
         kept.ids.clear()

@@ -62,6 +62,11 @@ COUNTERS = (
         "Owners that could not be loaded when a session began, by reason.",
         ("reason",),
     ),
+    Metric(
+        "session_forget_failures_total",
+        "Sessions that forgotten turns could not be taken out of, by reason.",
+        ("reason",),
+    ),
     Metric("context_degraded_total", "Contexts answered without a part, by the part.", ("cause",)),
     Metric("episodes_recorded_total", "Episodes written to the log."),
     Metric("episode_tags_total", "What was noticed about recorded turns when they arrived.", ("tag",)),

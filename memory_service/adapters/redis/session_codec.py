@@ -121,7 +121,12 @@ def turns_of(data: Sequence[bytes], turn_count: int) -> tuple[KeptTurn, ...]:
 
 def block_bytes(block: StateBlock) -> bytes:
     """A block after its sequence in digits of one width."""
-    body = _encode(
+    return f"{block.sequence:0{SEQUENCE_DIGITS}d}{block_body(block)}".encode()
+
+
+def block_body(block: StateBlock) -> str:
+    """A block without its sequence."""
+    return _encode(
         [
             block.topic,
             block.intent,
@@ -132,7 +137,6 @@ def block_bytes(block: StateBlock) -> bytes:
             block.turn_ids,
         ]
     )
-    return f"{block.sequence:0{SEQUENCE_DIGITS}d}{body}".encode()
 
 
 def block_of(data: bytes | None) -> StateBlock | None:
@@ -154,7 +158,7 @@ def block_of(data: bytes | None) -> StateBlock | None:
 
 def field_bytes(change: FieldChange, device: str) -> bytes:
     """A field's value and who set it; empty for one to be removed."""
-    if change.value is None:
+    if change.removed:
         return b""
     return _encode([change.value, device, change.answered_by]).encode()
 

@@ -3,12 +3,17 @@
 Keys are those of `keys.session_keys`. The first two arguments are always: now (milliseconds), the session's id. What
 does not change from call to call (`Bounds`) is part of the text, so that it is not sent each time.
 
-facts   hash  f facts (JSON), v version, n turns ever, e "1" once ended, q sequence of the newest block, a last use
+facts   hash  f facts (JSON), v version, n turns ever, e "1" once ended, q sequence of the newest block, a last use,
+              l "1" while it is active, as far as is known
 fields  hash  path to 16 digits of version and JSON; `_b` counts the bytes of turns, and is there while it is active
 turns   list  JSON, oldest first
 ids     zset  id of a turn to twice its number, one more when it is an answer
 blocks  list  10 digits of sequence and JSON, oldest first
 sessions, expiries  zset  the owner's sessions by id, and by when they expire
+
+A server that is full may evict any of these keys alone. What must be there is known from the others: fields and, when
+these count bytes of turns, turns and ids while the session is active; blocks once q is not 0. Without one of the
+former it is released as a whole, without blocks or facts there is no such session any more.
 """
 
 from __future__ import annotations
@@ -44,7 +49,7 @@ local now, sid = ARGV[1], ARGV[2]
 local idle, keep = $idle, $keep
 local call = redis.call
 local function touch(ended)
-  call('HSET', FACTS, 'a', now)
+  call('HSET', FACTS, 'a', now, 'l', ended and 0 or 1)
   call('PEXPIRE', FACTS, keep)
   if not ended then
     call('HSETNX', FIELDS, '_b', 0)
@@ -58,12 +63,26 @@ local function touch(ended)
   call('PEXPIRE', SESSIONS, keep)
   call('PEXPIRE', EXPIRIES, keep)
 end
+-- The facts, the version among them as it is after what was lost since, and whether turns or fields were.
+local function found()
+  local facts = call('HMGET', FACTS, 'f', 'v', 'n', 'e', 'q', 'a', 'l')
+  if not facts[1] or (facts[5] ~= '0' and call('EXISTS', BLOCKS) == 0) then return nil end
+  local lost = false
+  if facts[4] ~= '1' and facts[7] ~= '0' then
+    local bytes = call('HGET', FIELDS, '_b')
+    lost = not bytes or (bytes ~= '0' and call('EXISTS', TURNS, IDS) < 2)
+    if lost then facts[2] = string.format('%.0f', facts[2] + 1) end
+  end
+  return facts, lost
+end
 local function opened()
-  local facts = call('HMGET', FACTS, 'f', 'v', 'n', 'e', 'q')
-  if not facts[1] then return nil, {'unknown'} end
+  local facts, lost = found()
+  if not facts then return nil, {'unknown'} end
   if facts[4] == '1' then return nil, {'ended'} end
-  -- What is idle for too long goes as a whole, also when its parts were evicted one by one.
-  if call('EXISTS', FIELDS) == 0 then call('DEL', TURNS, IDS) end
+  if lost then
+    call('DEL', FIELDS, TURNS, IDS)
+    call('HSET', FACTS, 'v', facts[2], 'l', 0)
+  end
   return facts
 end
 """
@@ -71,7 +90,7 @@ end
 CREATE = (
     _COMMON
     + """
-local request, facts = KEYS[8], ARGV[3]
+local request, facts, began_as = KEYS[8], ARGV[3], sid .. ' ' .. ARGV[4]
 if request then
   local began = call('GET', request)
   if began then return {'ok', began} end
@@ -83,11 +102,11 @@ end
 if call('ZCARD', SESSIONS) >= $sessions then return {'full'} end
 call('HSET', FACTS, 'f', facts, 'v', 1, 'n', 0, 'e', 0, 'q', 0)
 touch()
-if request then call('SET', request, sid, 'PX', $request) end
-return {'ok', sid}
+if request then call('SET', request, began_as, 'PX', $request) end
+return {'ok', began_as}
 """
 )
-"""ARGV: facts. KEYS[8]: the request, when it has an id."""
+"""ARGV: facts, digest of the request. KEYS[8]: the request, when it has an id."""
 
 APPEND = (
     _COMMON
@@ -140,6 +159,7 @@ local etag, seen, count = ARGV[3], ARGV[4], (#ARGV - 4) / 3
 local facts, refusal = opened()
 if not facts then return refusal end
 if etag ~= '' and etag ~= facts[2] then return {'etag', facts[2]} end
+if seen ~= '' and tonumber(seen) > tonumber(facts[2]) then return {'unseen', facts[2]} end
 local overwritten, total = {}, math.max(0, call('HLEN', FIELDS) - 1)
 for i = 0, count - 1 do
   local path, answered, value = ARGV[5 + 3 * i], ARGV[6 + 3 * i], ARGV[7 + 3 * i]
@@ -173,15 +193,19 @@ READ = (
     _COMMON
     + """
 local newest, touches = ARGV[3], ARGV[4]
-local facts = call('HMGET', FACTS, 'f', 'v', 'n', 'e', 'a')
-if not facts[1] then return {'unknown'} end
+local facts, lost = found()
+if not facts then return {'unknown'} end
 local fields, turns = {}, ''
 if facts[4] ~= '1' then
-  if touches == '1' then opened(); touch() end
-  fields = call('HGETALL', FIELDS)
+  if touches == '1' then
+    opened()
+    touch()
+    facts[6] = now
+  end
+  if touches == '1' or not lost then fields = call('HGETALL', FIELDS) end
   if #fields > 0 and newest ~= '0' then turns = table.concat(call('LRANGE', TURNS, '-' .. newest, -1), ',') end
 end
-return {'ok', facts[1], facts[2], facts[3], facts[4], facts[5], fields, turns, call('LINDEX', BLOCKS, -1),
+return {'ok', facts[1], facts[2], facts[3], facts[4], facts[6], fields, turns, call('LINDEX', BLOCKS, -1),
         call('LLEN', BLOCKS)}
 """
 )
@@ -192,8 +216,9 @@ END = (
     + """
 local facts, refusal = opened()
 if not facts then return refusal end
-call('HSET', FACTS, 'e', 1, 'v', facts[2] + 1)
+-- First what frees memory: a server that is full refuses a script's first write only.
 call('DEL', FIELDS, TURNS, IDS)
+call('HSET', FACTS, 'e', 1, 'v', facts[2] + 1)
 touch(true)
 return {'ok'}
 """
@@ -210,3 +235,35 @@ return {'ok'}
 """
 )
 """ARGV: the last sequence to drop. An old step, so it does not touch."""
+
+FORGET_TURNS = (
+    _COMMON
+    + """
+local block, fields = ARGV[3], tonumber(ARGV[4])
+local facts, lost = found()
+if not facts then return {'ok'} end
+local sequence = string.format('%.0f', facts[5] + 1)
+call('DEL', BLOCKS)
+if not lost and facts[4] ~= '1' and call('EXISTS', FIELDS) == 1 then
+  local gone = 0
+  for i = 5, 4 + fields do gone = gone + call('HDEL', FIELDS, ARGV[i]) end
+  if gone > 0 then call('HINCRBY', FACTS, 'v', 1) end
+  for i = 5 + fields, #ARGV - 1, 2 do
+    local old, new = ARGV[i], ARGV[i + 1]
+    local place = call('LPOS', TURNS, old)
+    if place then
+      call('LSET', TURNS, place, new)
+      call('HINCRBY', FIELDS, '_b', #new - #old)
+    end
+  end
+end
+call('RPUSH', BLOCKS, string.format('%010d', sequence) .. block)
+call('HSET', FACTS, 'q', sequence)
+call('PEXPIRE', BLOCKS, call('PTTL', FACTS))
+return {'ok'}
+"""
+)
+"""ARGV: JSON of an empty block; how many fields to remove, their paths; then of each turn what it was and is to be.
+
+It frees memory before it takes any, so that a full server does it. It does not touch.
+"""

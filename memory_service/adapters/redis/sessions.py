@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,10 +22,12 @@ from memory_service.domain.ids import OwnerKey
 from memory_service.domain.session.failures import (
     etag_mismatch,
     not_answered,
+    request_id_reused,
     session_ended,
     session_not_found,
     too_many_fields,
     too_many_sessions,
+    unseen_version,
 )
 from memory_service.domain.session.model import (
     FieldChange,
@@ -35,6 +37,7 @@ from memory_service.domain.session.model import (
     SessionStatus,
     SessionView,
     StateBlock,
+    emptied,
 )
 from memory_service.ports.clock import Clock
 from memory_service.ports.sessions import (
@@ -82,18 +85,22 @@ class RedisSessionStore:
             return self._client.register_script(bounds.put_into(text))
 
         self._create, self._append, self._update = map(script, (scripts.CREATE, scripts.APPEND, scripts.UPDATE))
+        self._forget_turns = script(scripts.FORGET_TURNS)
         self._read, self._end, self._drop_blocks = map(script, (scripts.READ, scripts.END, scripts.DROP_BLOCKS))
 
-    async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime) -> SessionId:
+    async def create(self, owner: OwnerKey, facts: SessionFacts, now: datetime, digest: str = "") -> SessionId:
         """Begin a session, or find the one begun with this request id."""
         names = keys.session_keys(self._settings.key_prefix, owner, facts.id)
         if facts.request_id:
             names.append(keys.session_request_key(self._settings.key_prefix, owner, facts.request_id))
-        arguments = [codec.millis(now), facts.id, codec.facts_bytes(facts)]
+        arguments = [codec.millis(now), facts.id, codec.facts_bytes(facts), digest]
         answer = await self._run(self._create, names, arguments)
         if answer[0] == b"full":
             raise too_many_sessions(self._limits.sessions_max)
-        return SessionId(answer[1].decode())
+        began, _, asked = answer[1].decode().partition(" ")
+        if asked != digest:
+            raise request_id_reused()
+        return SessionId(began)
 
     async def append(
         self,
@@ -188,6 +195,23 @@ class RedisSessionStore:
         async with self._guarded():
             await self._drop_blocks(keys=self._keys(owner, session), args=[0, session, upto])
 
+    async def forget_turns(
+        self, owner: OwnerKey, session: SessionId, turn_ids: Collection[str], now: datetime
+    ) -> None:
+        """Empty these turns, remove the slots filled from them, and begin the state anew."""
+        names = self._keys(owner, session)
+        async with self._guarded():
+            kept: Sequence[Any] = await self._client.lrange(names[2], 0, -1)
+            held: dict[Any, Any] = await self._client.hgetall(names[1])
+            fields = codec.fields_of([part for pair in held.items() for part in pair])
+            paths = [path for path, item in fields.items() if item.answered_by in turn_ids]
+            arguments: list[Any] = [codec.millis(now), session, codec.block_body(StateBlock(updated_at=now))]
+            arguments += [len(paths), *paths]
+            for data, each in zip(kept, codec.turns_of(kept, len(kept)), strict=True):
+                if each.turn.id in turn_ids:
+                    arguments += [data, codec.turn_bytes(emptied(each))]
+            await self._forget_turns(keys=names, args=arguments)
+
     async def ping(self) -> None:
         """Raise `Unavailable` unless the server answers."""
         async with self._guarded():
@@ -230,6 +254,8 @@ class RedisSessionStore:
             return session_ended()
         if word == b"etag":
             return etag_mismatch(int(answer[1]))
+        if word == b"unseen":
+            return unseen_version(int(answer[1]))
         if word == b"unanswered":
             return not_answered(answer[1].decode())
         if word == b"full":
@@ -245,36 +271,39 @@ class RedisSessionStore:
             found: Sequence[Any] = await self._client.zrevrangebylex(sessions_key, upper, "-", start=0, num=limit + 1)
             async with self._client.pipeline(transaction=False) as batch:
                 for id_ in found[:limit]:
-                    facts, fields, _, _, blocks = self._keys(owner, id_.decode())[:5]
-                    batch.hmget(facts, ["f", "v", "n", "e", "a"])
-                    batch.exists(fields)
+                    facts, fields, turns, ids, blocks = self._keys(owner, id_.decode())[:5]
+                    batch.hmget(facts, ["f", "v", "n", "e", "a", "q", "l"])
+                    batch.hget(fields, "_b")
+                    batch.exists(turns, ids)
                     batch.lindex(blocks, -1)
                 answers = await batch.execute() if found else []
-                gone = [id_ for place, id_ in enumerate(found[:limit]) if answers[3 * place][0] is None]
+                lines = [_line(*answers[4 * place : 4 * place + 4]) for place in range(len(found[:limit]))]
+                gone = [id_ for id_, line in zip(found, lines, strict=False) if line is None]
                 if gone:
                     batch.zrem(sessions_key, *gone)
                     batch.zrem(expiries_key, *gone)
                     await batch.execute()
-        lines = [
-            _line(*answers[3 * place : 3 * place + 3])
-            for place in range(len(found[:limit]))
-            if answers[3 * place][0] is not None
-        ]
-        return SessionPage(lines, SessionId(found[limit - 1].decode()) if len(found) > limit else None)
+        known = [line for line in lines if line is not None]
+        return SessionPage(known, SessionId(found[limit - 1].decode()) if len(found) > limit else None)
 
 
 def _milliseconds(seconds: float) -> int:
     return max(1, round(seconds * 1000))
 
 
-def _line(facts: Sequence[bytes], active: int, block: bytes | None) -> SessionLine:
-    about, version, count, ended, used = facts
-    status = SessionStatus.ENDED if ended == b"1" else SessionStatus.ACTIVE if active else SessionStatus.RELEASED
+def _line(facts: Sequence[Any], turn_bytes: bytes | None, lists: int, block: bytes | None) -> SessionLine | None:
+    """One session as the scripts' `found` sees it; None when too little is left of it."""
+    about, version, count, ended, used, sequence, live = facts
     newest = codec.block_of(block)
+    if about is None or (sequence != b"0" and newest is None):
+        return None
+    whole = turn_bytes is not None and (turn_bytes == b"0" or lists == 2)
+    status = SessionStatus.ENDED if ended == b"1" else SessionStatus.ACTIVE if whole else SessionStatus.RELEASED
+    lost = status is SessionStatus.RELEASED and live != b"0"
     return SessionLine(
         codec.facts_of(about),
         status,
-        int(version),
+        int(version) + lost,
         codec.instant_of_millis(used),
         int(count),
         newest.topic if newest else "",

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from memory_service.domain.errors import Conflict, FailedPrecondition, LimitExceeded, NotFound, Reason
+from memory_service.domain.errors import Conflict, FailedPrecondition, InvalidInput, LimitExceeded, NotFound, Reason
 
 
 def session_not_found() -> NotFound:
     """This owner has no such session now."""
-    return NotFound(Reason.SESSION_NOT_FOUND, "there is no such session, or it was released", field="session_id")
+    message = "there is no such session, or it is gone: begin another"
+    return NotFound(Reason.SESSION_NOT_FOUND, message, field="session_id")
 
 
 def session_ended() -> FailedPrecondition:
     """The session has ended, so nothing of it changes any more."""
     return FailedPrecondition(Reason.SESSION_ENDED, "the session has ended", field="session_id")
+
+
+def request_id_reused() -> Conflict:
+    """A session was begun under this request id, and another one was asked for."""
+    return Conflict(Reason.REQUEST_ID_REUSED, "request_id was used for another request", field="request_id")
 
 
 def etag_mismatch(version: int) -> Conflict:
@@ -22,6 +28,16 @@ def etag_mismatch(version: int) -> Conflict:
         "the session changed since it was read",
         field="etag",
         metadata={"etag": f"s{version}"},
+    )
+
+
+def unseen_version(version: int) -> InvalidInput:
+    """The version said to have been seen is none that the session had so far."""
+    return InvalidInput(
+        Reason.FIELD_OUT_OF_RANGE,
+        f"seen_version must be at most {version}, the session's present version",
+        field="seen_version",
+        metadata={"limit": str(version)},
     )
 
 

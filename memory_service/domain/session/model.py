@@ -106,6 +106,11 @@ class KeptTurn(NamedTuple):
     sequence: int = 0
 
 
+def emptied(kept: KeptTurn) -> KeptTurn:
+    """The turn without anything that was said or done in it."""
+    return kept._replace(turn=kept.turn._replace(text="", action="", feedback=""), tokens=0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateBlock:
     """What a conversation has come to (S1); a new one is made only when the state changes (S2).
@@ -138,11 +143,12 @@ class StateField:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field to set, or with `value` None to remove. `answered_by`: the turn a slot is filled from."""
+    """One field to set, or to remove. `answered_by`: the turn a slot is filled from."""
 
     path: str
     value: JsonValue
     answered_by: str = ""
+    removed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
