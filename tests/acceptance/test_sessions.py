@@ -244,6 +244,21 @@ async def test_old_blocks_become_one_summary_in_long_term_memory(memory: AsyncMe
     assert found.block.sequence == 26
 
 
+async def test_a_forgotten_memory_leaves_no_words_in_its_session_or_the_summary_of_it(memory: AsyncMemoryClient):
+    session = (await memory.create_session()).id
+    for n in range(22):
+        await memory.append_turns(session, [Turn("user", f"We decided on plan zebra{n}.", id=f"t{n}")])
+    for n in (2, 21):
+        written = await memory.write(f"My plan is zebra{n}.", session=session, reference=f"t{n}")
+        assert written.memory is not None
+        await memory.forget(ids=[written.memory.id])
+    assert "zebra2" not in {word.strip(".;") for m in await memory.recall("zebra2") for word in m.memory.text.split()}
+    block = (await memory.get_context(session, "zebra", window_tokens=100_000)).block
+    assert "zebra20." in block
+    assert "zebra21" not in block
+    assert "zebra2." not in block
+
+
 async def test_sessions_are_listed_in_pages(memory: AsyncMemoryClient):
     made = [(await memory.create_session()).id for _ in range(5)]
     seen: list[str] = []
