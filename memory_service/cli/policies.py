@@ -59,6 +59,9 @@ def vocabulary_list(session: Session) -> None:
     session.show(words, shown)
 
 
+_DAYS_MAX = 36_500
+
+
 @with_client_options
 def vocabulary_put(
     session: Session,
@@ -78,6 +81,8 @@ def vocabulary_put(
     reason: Why = "",
 ) -> None:
     """Add a predicate, or change the one of this name: what is left out is emptied."""
+    if tau_days is not None and not 0 < tau_days <= _DAYS_MAX:  # NaN is neither
+        raise typer.BadParameter(f"must be more than 0 and at most {_DAYS_MAX:,}", param_hint="--tau-days")
     with session.client() as client:
         kept = client.put_predicate(
             name,

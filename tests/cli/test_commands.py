@@ -276,3 +276,10 @@ def test_output_survives_a_closed_pipe(shell: Shell, server: FakeServer, tmp_pat
         process.stdout.close()
         assert process.wait(20) == 0
     assert len(json.loads(line)["memories"]) == 3
+
+
+@pytest.mark.parametrize("days", ["nan", "0", "-1", "inf", "1e9"])
+def test_a_tau_that_is_no_stretch_of_time_is_refused_by_the_command_line(shell: Shell, days: str):
+    result = shell("vocabulary", "put", "shoe_size", "--kind", "profile", "--tau-days", days, code=2)
+    assert "--tau-days" in result.stderr
+    assert "Traceback" not in result.stderr

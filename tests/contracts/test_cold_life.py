@@ -161,11 +161,11 @@ async def test_only_a_deep_recall_finds_the_archive_and_says_so(life: Life):
 async def test_what_is_searched_by_other_words_too_stays_in_the_archive(life: Life):
     """A file could neither give those words back nor lose one at once when it is forgotten."""
     head = await life.say("I like green tea")
-    assert (await life.say("Green tea is what I like")).id == head.id
+    assert (await life.say("I really love the green tea")).id == head.id
     await life.archive(head)
     life.world.clock.advance(timedelta(days=31))
     assert await life.step(life.owner) == 0
-    for words in ("I like green tea", "Green tea is what I like"):
+    for words in ("I like green tea", "I really love the green tea"):
         assert texts(await life.ask(words)) == [head.current.text]
     plain = await life.freeze(f"I lived in {MARK}")
     assert plain[0].cold
