@@ -134,6 +134,9 @@ class Settings(BaseSettings):
     archive_unused_days: Annotated[
         float, Field(description="Memories unused for longer are archived.", gt=0, le=36_500)
     ] = 180.0
+    restated_confidence: Annotated[
+        float, Field(description="Share of confidence left to what a newer statement restates; S8: 0.3.", gt=0, le=1)
+    ] = 1.0
     observed_days: Annotated[
         float, Field(description="Guesses that nobody confirmed or recalled are archived.", gt=0, le=36_500)
     ] = 30.0

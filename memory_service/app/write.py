@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from memory_service.app.commands import BatchItem, ChangeMeta, ChangeResult, Statement
+from memory_service.app.commands import BatchItem, ChangeMeta, ChangeResult, Effect, Statement
 from memory_service.app.disputes import left_alone
 from memory_service.app.drafts import Draft
 from memory_service.app.group_commit import GroupCommit
@@ -21,8 +21,9 @@ from memory_service.app.validation import check_list, check_meta
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
 from memory_service.domain.errors import DeadlineExceeded, InternalError, MemoryServiceError, Unavailable
+from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import MemoryId, OwnerKey
-from memory_service.domain.memory import STANDING_STATUSES, Source, Status
+from memory_service.domain.memory import STANDING_STATUSES, Relation, Source, Status
 from memory_service.domain.records import Fragment
 from memory_service.domain.slots import payload_digest
 from memory_service.domain.vector_clock import VectorClock
@@ -163,6 +164,8 @@ class Write:
                 draft = settled_in(draft, kin)
             result = self.changes.admission(workspace, similar, kin).admit(draft, by)
             await self._release(workspace, kin, by)
+            if result.memory is not None and result.effect is Effect.CREATED:
+                self._reweigh(workspace, kin, by, result.memory.id)
         workspace.answer(_OPERATION, by, digest, result)
         authors.append(by)
         return for_writer(result, meta)
@@ -179,6 +182,26 @@ class Write:
         contested = [i for i, (head, _) in kin.rivals.items() if head.current.status is Status.CONTESTED]
         gone = [i for i in contested if workspace.heads[i].current.status not in STANDING_STATUSES]
         self.changes.settling(workspace).release(await left_alone(workspace, gone), by)
+
+    def _reweigh(self, workspace: Workspace, kin: Kin, by: Authorship, newer: MemoryId) -> None:
+        """Stage that what the statement restates in more detail stays with less weight (S8, a policy)."""
+        left = self.changes.parameters_of(workspace.owner).restated_confidence
+        for head in kin.narrowed if left < 1 else ():
+            head = workspace.heads.get(head.id, head)
+            old = head.current
+            if old.status is not Status.ACTIVE:
+                continue
+            evidence = Evidence.of(replace(a, confidence=a.confidence * left) for a in old.evidence)
+            workspace.revise(
+                head,
+                by,
+                "a newer statement restates it in more detail",
+                dot=old.dot,
+                context=old.context,
+                evidence=evidence,
+                confidence=old.confidence * left,
+            )
+            workspace.link(newer, Relation.SUPPORTS, head.id)
 
     async def _similar(self, workspace: Workspace, draft: Draft) -> frozenset[MemoryId]:
         """Memories of the topic the writer named that say almost the same, by the model's own measure (E10)."""

@@ -37,6 +37,8 @@ class Parameters:
         archive_strength_min: a memory weaker than this is archived (E6).
         archive_unused_days: so is one that nobody used, confirmed or changed for so long (E6).
         weak_days, weak_confidence: so is one of less confidence that was never recalled, earlier (S9).
+        restated_confidence: what is left of the confidence of a statement that a newer one restates with more detail;
+            1 leaves it as it is, S8's policy is 0.3.
         observed_days: so is a candidate of that kind that was inferred once only (E3).
         activity_half_life_days, activity_min, activity_periods: so is a card whose activity, 0..100, was below
             the minimum for so many half-lives (C10).
@@ -64,6 +66,7 @@ class Parameters:
     archive_unused_days: float = 180.0
     weak_days: float = 90.0
     observed_days: float = 30.0
+    restated_confidence: float = 1.0
     weak_confidence: float = 0.6
     activity_half_life_days: float = 30.0
     activity_min: float = 20.0

@@ -107,6 +107,7 @@ def _specs() -> tuple[ParameterSpec, ...]:
         _rule("rejected_factor", 0.01, 1, "C10", "What a recall of no use leaves of the strength."),
         _rule("archive_strength_min", 0.001, 0.99, "E6", "Memories weaker than this are archived."),
         _rule("archive_unused_days", 0.01, 36_500, "E6", "Memories unused for longer are archived."),
+        _rule("restated_confidence", 0.01, 1, "S8", "What is left of what a newer statement restates; S8: 0.3."),
         _rule("observed_days", 0.01, 36_500, "E3", "Guesses that nobody confirmed or recalled are archived."),
         _rule("weak_days", 0.01, 36_500, "S9", "Memories of little confidence, never recalled, are archived."),
         _rule("weak_confidence", 0, 1, "S9", "Confidence that is not little."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from memory_service.app.commands import BatchItem, ChangeResult, Effect, Statement
 from memory_service.domain.memory import MemoryHead, Source, Status, Visibility
+from memory_service.domain.parameters import Parameters
 from tests.app.harness import ALICE, BOB, World, device
 
 MOVES = [
@@ -194,3 +196,17 @@ async def test_turns_of_a_conversation_replace_nothing() -> None:
     await world.say("My gym is Ironside.", session="s", process="conversation")
     result = await world.say("I've switched gyms from Ironside to Pulse.", session="s", process="conversation")
     assert list(result.affected) == []
+
+
+@pytest.mark.parametrize(("left", "expected"), [(1.0, 0.95), (0.3, 0.285)])
+async def test_what_a_newer_statement_restates_in_more_detail_keeps_the_weight_the_policy_says(
+    left: float, expected: float
+) -> None:
+    """S8 as a policy: off by default, 0.3 as it is told there."""
+    world = World(parameters=replace(Parameters(), restated_confidence=left))
+    plain = await told(world, "I like jazz.")
+    await told(world, "I like jazz, above all slow piano trios from the sixties.")
+    head = await head_of(world, plain)
+    assert head.current.status is Status.ACTIVE
+    assert head.current.confidence == pytest.approx(expected)
+    assert len(await world.current()) == 2
