@@ -13,7 +13,6 @@ from memory_service.app.kinship import NO_KIN, Kin, Kinship
 from memory_service.app.policies import STARTING_POLICIES, OwnerPolicies
 from memory_service.app.settling import Settling
 from memory_service.app.workspace import Authorship, Workspace
-from memory_service.domain.decay import DecayPolicy
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.parameters import Parameters
 from memory_service.domain.retention import Retention
@@ -43,10 +42,6 @@ class Changes:
     def parameters_of(self, owner: OwnerKey) -> Parameters:
         """The numbers of the rules as they are for the owner."""
         return self.policies.of(owner).parameters
-
-    def decay_of(self, owner: OwnerKey) -> DecayPolicy:
-        """How the owner's memories fade."""
-        return self.policies.of(owner).decay
 
     def drafting_of(self, owner: OwnerKey) -> Drafting:
         """What makes drafts of the owner's statements."""
