@@ -22,6 +22,13 @@ EPISODE_COLUMNS = (
 _NAMES = ", ".join(name for name, _ in EPISODE_COLUMNS)
 _ARRAYS = ", ".join(f"${place}::{wire}[]" for place, (_, wire) in enumerate(EPISODE_COLUMNS, start=8))
 _VALUES = ", ".join("g.tags::text[]" if name == "tags" else f"g.{name}" for name, _ in EPISODE_COLUMNS)
+_FEWER_WAITING = """moved AS (
+        UPDATE learning_tasks t SET waiting = t.waiting - fewer.number FROM fewer
+        WHERE t.owner = $1 AND t.session = $3 AND t.waiting > fewer.number),
+    gone AS (
+        DELETE FROM learning_tasks t USING fewer
+        WHERE t.owner = $1 AND t.session = $3 AND t.waiting <= fewer.number)"""
+"""The steps by which `fewer.number` turns of a session ($3) no longer wait for learning; at none its task ends."""
 
 APPEND_EPISODES = statement(
     "append_episodes",
@@ -56,32 +63,22 @@ EPISODES_WAITING = statement(
 )
 EPISODES_REFLECTED = statement(
     "episodes_reflected",
-    """WITH done AS (
+    f"""WITH done AS (
         UPDATE episodes e SET reflected_at = $5
         WHERE e.owner = $1 AND e.started_at = $2 AND e.session = $3 AND e.turn_id = ANY($4::text[])
           AND e.reflected_at IS NULL RETURNING e.barred),
     fewer AS (SELECT count(*) FILTER (WHERE NOT d.barred) AS number FROM done d),
-    moved AS (
-        UPDATE learning_tasks t SET waiting = t.waiting - fewer.number FROM fewer
-        WHERE t.owner = $1 AND t.session = $3 AND t.waiting > fewer.number),
-    gone AS (
-        DELETE FROM learning_tasks t USING fewer
-        WHERE t.owner = $1 AND t.session = $3 AND t.waiting <= fewer.number)
+    {_FEWER_WAITING}
     SELECT number FROM fewer""",
 )
 EPISODES_BAR = statement(
     "episodes_bar",
-    """WITH barred AS (
+    f"""WITH barred AS (
         UPDATE episodes e SET barred = true
         WHERE e.owner = $1 AND e.started_at = $2 AND e.session = $3 AND e.turn_id = ANY($4::text[]) AND NOT e.barred
         RETURNING e.reflected_at),
     fewer AS (SELECT count(*) FILTER (WHERE b.reflected_at IS NULL) AS number, count(*) AS barred FROM barred b),
-    moved AS (
-        UPDATE learning_tasks t SET waiting = t.waiting - fewer.number FROM fewer
-        WHERE t.owner = $1 AND t.session = $3 AND t.waiting > fewer.number),
-    gone AS (
-        DELETE FROM learning_tasks t USING fewer
-        WHERE t.owner = $1 AND t.session = $3 AND t.waiting <= fewer.number)
+    {_FEWER_WAITING}
     SELECT barred FROM fewer""",
 )
 EPISODE_SOURCES = statement(
@@ -93,17 +90,12 @@ EPISODE_SOURCES = statement(
 """What memories name as their source; to be asked before forgetting empties it."""
 EPISODES_FORGET = statement(
     "episodes_forget",
-    """WITH emptied AS (
+    f"""WITH emptied AS (
         UPDATE episodes e SET barred = true, content = '', action = '', feedback = ''
         WHERE e.owner = $1 AND e.started_at = $2 AND e.session = $3 AND e.turn_id = ANY($4::text[])
           AND NOT e.barred RETURNING e.reflected_at),
     fewer AS (SELECT count(*) FILTER (WHERE b.reflected_at IS NULL) AS number FROM emptied b),
-    moved AS (
-        UPDATE learning_tasks t SET waiting = t.waiting - fewer.number FROM fewer
-        WHERE t.owner = $1 AND t.session = $3 AND t.waiting > fewer.number),
-    gone AS (
-        DELETE FROM learning_tasks t USING fewer
-        WHERE t.owner = $1 AND t.session = $3 AND t.waiting <= fewer.number)
+    {_FEWER_WAITING}
     UPDATE episodes o SET content = '', action = '', feedback = ''
     WHERE o.owner = $1 AND o.started_at = $2 AND o.session = $3 AND o.turn_id = ANY($4::text[]) AND o.barred""",
 )
