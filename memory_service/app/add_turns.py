@@ -73,7 +73,7 @@ class AddTurns:
         """
         check_turns(turns)
         known = known_id(session)
-        async with self.memos.turn(owner, known):
+        async with self.memos.writers.held((owner, known)):
             memo, kept, duplicates, block, blocks = await self._append(owner, known, turns)
         tags = tuple(item.tags for item in kept)
         if memo.facts.record_episodes:

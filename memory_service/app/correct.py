@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memory_service.app.admission import Terms
@@ -16,13 +16,14 @@ from memory_service.app.commands import (
     Statement,
 )
 from memory_service.app.drafts import Draft
+from memory_service.app.one_at_a_time import OneAtATime
 from memory_service.app.replay import replayed, stored_outcome
 from memory_service.app.service import Changes, for_writer, statement_payload
 from memory_service.app.targets import check_etag, not_found, slot_key
 from memory_service.app.validation import check_meta, check_name, check_slot, check_time
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
-from memory_service.domain.errors import Conflict, FailedPrecondition, InvalidInput, Reason
+from memory_service.domain.errors import FailedPrecondition, InvalidInput, Reason, Unavailable
 from memory_service.domain.ids import OwnerKey
 from memory_service.domain.memory import (
     CURRENT_STATUSES,
@@ -37,7 +38,8 @@ from memory_service.domain.records import JournalEvent, MemoryFilter, TombstoneS
 from memory_service.domain.slots import payload_digest
 
 _OPERATION = "correct"
-_ATTEMPTS_MAX = 5
+_ATTEMPTS_MAX = 16
+"""Each is lost to a change that another replica or job made; corrections of this process wait for each other."""
 CONTENT_FIELDS = frozenset({"text", "assertion"})
 CORRECTABLE_FIELDS = CONTENT_FIELDS | {
     "kind",
@@ -61,6 +63,7 @@ class Correct:
     """Corrects one memory, or what is remembered of a slot."""
 
     changes: Changes
+    _writers: OneAtATime[tuple[OwnerKey, object]] = field(default_factory=OneAtATime)
 
     async def __call__(self, owner: OwnerKey, command: CorrectCommand, meta: ChangeMeta) -> ChangeResult:
         """Make the correction; durable when it returns.
@@ -72,9 +75,16 @@ class Correct:
         Raises:
             InvalidInput: for unusable fields, or a slot that holds several values.
             NotFound: MEMORY_NOT_FOUND. Conflict: ETAG_MISMATCH or a reused name.
+            Unavailable: OVERLOADED when other changes of it were quicker again and again.
             FailedPrecondition: MEMORY_NOT_CURRENT for a superseded or retracted memory.
         """
         fields = self._check(command, meta)
+        async with self._writers.held((owner, command.memory_id or command.slot)):
+            return await self._attempt(owner, command, fields, meta)
+
+    async def _attempt(
+        self, owner: OwnerKey, command: CorrectCommand, fields: frozenset[str], meta: ChangeMeta
+    ) -> ChangeResult:
         for _ in range(_ATTEMPTS_MAX):
             base = await self._read_target(owner, command)
             merged = None
@@ -88,7 +98,7 @@ class Correct:
             result = await self._commit(owner, command, fields, meta, base, draft)
             if result is not None:
                 return for_writer(result, meta)
-        raise Conflict(Reason.ETAG_MISMATCH, "the memory keeps changing; read it and try again", field="etag")
+        raise Unavailable(Reason.OVERLOADED, "the memory is changed too often at once")
 
     def _check(self, command: CorrectCommand, meta: ChangeMeta) -> frozenset[str]:
         check_meta(meta)

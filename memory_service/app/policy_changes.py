@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from memory_service.app.one_at_a_time import OneAtATime
 from memory_service.app.policies import Policies
 from memory_service.app.validation import check_count, check_name
 from memory_service.domain import limits
-from memory_service.domain.errors import Conflict, FailedPrecondition, NotFound, Reason
+from memory_service.domain.errors import Conflict, FailedPrecondition, NotFound, Reason, Unavailable
 from memory_service.domain.ids import TenantId
 from memory_service.domain.policy import PolicyDocument
 from memory_service.ports.clock import Clock
 
 VERSION_MAX = 2**31 - 1
-_ATTEMPTS_MAX = 5
+_ATTEMPTS_MAX = 32
+"""Each is lost to a change that another replica made; those of this process wait for each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class PolicyChanges:
 
     policies: Policies
     clock: Clock
+    _writers: OneAtATime[tuple[TenantId, str]] = field(default_factory=OneAtATime)
 
     async def change(
         self,
@@ -51,10 +54,21 @@ class PolicyChanges:
 
         Raises:
             Conflict: ETAG_MISMATCH when the newest version is not the expected one; metadata `version`.
+            Unavailable: OVERLOADED when other replicas were quicker again and again.
         """
         check_name(by.reason, "reason", limit=limits.REASON_CHARS_MAX)
         check_count(by.expected, "expected_version", minimum=0, maximum=VERSION_MAX)
-        version = 0
+        async with self._writers.held((tenant, document)):
+            return await self._change(tenant, document, by, make, current)
+
+    async def _change(
+        self,
+        tenant: TenantId,
+        document: str,
+        by: By,
+        make: Callable[[], Awaitable[str]],
+        current: Callable[[], tuple[int, str]],
+    ) -> int:
         for _ in range(_ATTEMPTS_MAX):
             await self.policies.refresh()
             version, text = current()
@@ -67,7 +81,7 @@ class PolicyChanges:
             if await self.policies.store.add(next_version):
                 await self.policies.refresh()
                 return version + 1
-        raise self._changed(version)
+        raise Unavailable(Reason.OVERLOADED, "too many changes of this are made at once")
 
     @staticmethod
     def _changed(version: int) -> Conflict:

@@ -5,12 +5,11 @@ Only a guess: the store compares it with the session before it takes anything, a
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from memory_service.app.one_at_a_time import OneAtATime
 from memory_service.domain.ids import OwnerKey
 from memory_service.domain.session.model import KeptTurn, SessionFacts, SessionId, StateBlock, Turn
 from memory_service.domain.session.signals import CHARS_READ
@@ -41,11 +40,15 @@ class Memo:
 
 @dataclass(slots=True)
 class Memos:
-    """The sessions used last, at most `entries_max`, and one writer at a time for each."""
+    """The sessions used last, at most `entries_max`.
+
+    Attributes:
+        writers: one writer of a session at a time in this process: it then finds what it expects.
+    """
 
     entries_max: int = 2_048
+    writers: OneAtATime[_Key] = field(default_factory=OneAtATime)
     _memos: OrderedDict[_Key, Memo] = field(default_factory=OrderedDict)
-    _locks: dict[_Key, tuple[asyncio.Lock, int]] = field(default_factory=dict)
 
     def get(self, owner: OwnerKey, session: SessionId) -> Memo | None:
         """What is remembered."""
@@ -64,23 +67,6 @@ class Memos:
     def drop(self, owner: OwnerKey, session: SessionId) -> None:
         """Forget it."""
         self._memos.pop((owner, session), None)
-
-    @asynccontextmanager
-    async def turn(self, owner: OwnerKey, session: SessionId) -> AsyncIterator[None]:
-        """One writer of a session at a time in this process: it then finds what it expects."""
-        key = (owner, session)
-        lock, users = self._locks.get(key, (None, 0))
-        lock = lock or asyncio.Lock()
-        self._locks[key] = (lock, users + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, users = self._locks[key]
-            if users == 1:
-                del self._locks[key]
-            else:
-                self._locks[key] = (lock, users - 1)
 
 
 def turns_of(kept: Sequence[KeptTurn]) -> tuple[Turn, ...]:

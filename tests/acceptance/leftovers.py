@@ -65,7 +65,10 @@ async def kept_everywhere(service: ServiceProcess, raw: Raw, user: str, word: st
         await raw.call("Recall", api.RecallRequest(user=user, query=word, read_only=True))
         if await cached_with(service, word):
             return
-        # The shared cache is filled behind the answer, from a snapshot that is loaded anew.
-        other = new_user()
-        await raw.call("Write", api.WriteRequest(user=other, memory=pb.MemoryInput(text="something else")))
+        # The shared cache is filled behind the answer, by whoever loads a snapshot anew; one that could not be put
+        # there (Valkey was slow, or is just back) stays in the process. A deletion makes the next answer load again.
+        request = api.WriteRequest(user=user, memory=pb.MemoryInput(text=f"note {new_user()}"))
+        request.context.SetInParent()
+        other = (await raw.call("Write", request)).memory.id
+        await raw.call("Forget", api.ForgetRequest(user=user, memories=api.MemoryIds(ids=[other])))
     raise AssertionError("the shared cache never got the content: the search below would prove nothing")

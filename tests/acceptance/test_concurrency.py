@@ -85,6 +85,18 @@ async def test_of_many_corrections_with_one_etag_exactly_one_wins(service: Servi
         assert [version.text for version in history.versions] == ["My sister lives in Oslo", *won]
 
 
+async def test_corrections_at_once_that_name_no_version_are_all_made(service: ServiceProcess):
+    user = new_user()
+    async with service.client(user) as memory:
+        written = (await memory.write("My sister lives in Oslo")).memory
+        assert written
+        towns = [f"My sister lives in town {n}" for n in range(40)]
+        await asyncio.gather(*(memory.correct(written.id, town, context=None) for town in towns))
+        history = await memory.history(written.id)
+        assert sorted(version.text for version in history.versions) == sorted(["My sister lives in Oslo", *towns])
+        assert await texts(memory, user) == [history.versions[-1].text]
+
+
 async def test_a_bulk_forget_among_writers_takes_all_it_names_and_nothing_else(service: ServiceProcess):
     user = new_user()
     async with service.client(user) as memory:

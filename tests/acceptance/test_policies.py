@@ -177,9 +177,14 @@ async def test_a_change_based_on_an_older_version_is_refused(own: AsyncMemoryCli
     )
     assert error.metadata["version"] == "2"
     await own.put_predicate("two", kind="fact", expected_version=1)  # a retry of what was done is answered
-    await asyncio.gather(*(own.put_predicate(f"many_{n}", kind="fact") for n in range(6)))
-    words = {word.name for word in (await own.vocabulary()).predicates}
-    assert {"one", "two", *(f"many_{n}" for n in range(6))} <= words
+
+
+async def test_changes_at_once_that_name_no_version_are_all_made(own: AsyncMemoryClient):
+    names = {f"many_{n}" for n in range(40)}
+    await asyncio.gather(*(own.put_predicate(name, kind="fact") for name in names))
+    words = await own.vocabulary()
+    assert names <= {word.name for word in words.predicates}
+    assert words.version == 40
 
 
 async def test_only_an_admin_decides_and_only_for_its_own_tenant(service: ServiceProcess, own: AsyncMemoryClient):
