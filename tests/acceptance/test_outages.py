@@ -289,7 +289,7 @@ async def test_a_user_whose_changes_are_stuck_is_told_so_and_stops_nobody_else(
                 for n in range(10):
                     code, seconds = await timed(raw.call("Write", statement(free, f"note {n}")))
                     assert code == "OK"
-                    assert seconds < 3
+                    assert seconds < 6
                 said = await waiting
             assert {code for code, _ in said} == {"UNAVAILABLE"}
             assert max(seconds for _, seconds in said) < ANSWER_SECONDS_MAX

@@ -227,7 +227,7 @@ async def test_every_replica_follows_and_nothing_acknowledged_is_lost(
                 await here.put_predicate("shoe_size", kind="fact")
                 began = time.monotonic()
                 while (await there.vocabulary()).version == 0:
-                    assert time.monotonic() - began < REFRESH_SECONDS_MAX + 2.0
+                    assert time.monotonic() - began < REFRESH_SECONDS_MAX + 10.0
                     await asyncio.sleep(0.02)
                 await there.write(predicate="shoe_size", object=42)
                 # A change on the replica that had not made the last one goes on from it.

@@ -104,8 +104,8 @@ async def test_while_valkey_is_away_sessions_say_so_and_everything_else_goes_on(
             assert (await memory.write("my bicycle has a bell")).memory is not None
             assert len(await memory.recall("bicycle")) == 2
             began = time.monotonic()
-            context = await memory.get_context(session.id, "which colour is my bicycle?", timeout_seconds=3)
-            assert time.monotonic() - began < 3
+            context = await memory.get_context(session.id, "which colour is my bicycle?", timeout_seconds=8)
+            assert time.monotonic() - began < 8
             assert context.degraded
             assert context.missing == ("session: REDIS_UNAVAILABLE",)
             assert context.session is None

@@ -89,7 +89,7 @@ async def test_who_watches_its_health_does_not_hold_it_up(
         service.signal(signal.SIGTERM)
         assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
         assert await service.wait() == 0
-        assert time.monotonic() - began < 8
+        assert time.monotonic() - began < 20
 
 
 async def test_a_request_that_never_ends_is_cut_when_the_time_to_drain_is_over(

@@ -119,7 +119,7 @@ async def test_a_wait_past_the_deadline_is_not_begun(server: FakeServer, client:
     started = time.monotonic()
     with pytest.raises(ResourceExhausted) as caught:
         await client.recall("q")
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20
     assert caught.value.retry_after_seconds == 60
     assert caught.value.attempts == 1
 

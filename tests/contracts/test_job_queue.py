@@ -89,7 +89,7 @@ async def test_a_job_comes_as_it_was_given_and_goes_when_done(queue: JobQueue):
     assert await queue.enqueue(owner, JobRequest(name, data)) == 1
     state = await state_of(queue, name)
     assert (state.waiting, state.running, state.given_up) == (1, 0, 0)
-    assert 0 <= state.oldest_seconds < 5
+    assert 0 <= state.oldest_seconds < 60
     assert await queue.waiting([name], at_most=5) == 1
     async with working(queue, {name: handler}):
         await until(lambda: bool(handler.jobs))
@@ -175,7 +175,7 @@ async def test_what_waits_again_already_is_not_doubled_by_trying_again(queue: Jo
     assert await queue.requeue(owner.tenant, [kept.id]) == 1
     state = await state_of(queue, name)
     assert (state.waiting, state.running, state.given_up) == (1, 0, 0)
-    assert 0 <= state.oldest_seconds < 5
+    assert 0 <= state.oldest_seconds < 60
 
 
 async def test_a_handler_that_raises_is_given_up_and_the_worker_goes_on(queue: JobQueue):
