@@ -44,6 +44,7 @@ from memory_service.domain.records import Fragment
 from memory_service.domain.relations import Judgement, StatementRelation, judge, may_concern, read
 from memory_service.domain.relations.acting import CONFLICT_SHARED_MIN, in_common, sure
 from memory_service.domain.relations.deciding import speaks_for
+from memory_service.domain.relations.subjects import returns_to
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list
 from memory_service.domain.retrieval.columns import Floats, Ints
 from memory_service.domain.retrieval.dense import NO_VECTOR
@@ -119,6 +120,7 @@ _BESIDE: Final = frozenset({"more", "scope"})
 _HINTS: Final = frozenset({"hint", "change"})
 _SAME_TALK: Final = 0.2
 _TAKEN_BACK: Final = Judgement(StatementRelation.OPPOSITE, 0.6, "taken back by its wording")
+_RETURNED: Final = Judgement(StatementRelation.UPDATE, 0.7, "goes back to what it replaced")
 ANOTHER_VALUE: Final = "another value of one slot"
 CONTRADICTED: Final = Judgement(StatementRelation.OPPOSITE, 1.0, "contradicts what is confirmed here")
 NO_KIN: Final = Kin()
@@ -168,7 +170,9 @@ class Kinship:
     async def kin(self, workspace: Workspace, draft: Draft, nearby: Nearby) -> Kin:
         """The kin of a statement as things stand inside the lock."""
         corrects = takes_back(draft)
-        judged = {i: found for i, found in nearby.judged.items() if corrects or found.disputed or not _apart(found)}
+        returns = "return" in read(draft.text).signs and draft.source in _TOLD
+        anyway = corrects or returns
+        judged = {i: found for i, found in nearby.judged.items() if anyway or found.disputed or not _apart(found)}
         await self._load(workspace, judged)
         for head in await self._newer(workspace, nearby.revision):
             if not _comparable(head, draft):
@@ -177,6 +181,8 @@ class Kinship:
             judged[head.id] = _judged(head, draft, cosine, cosine or 0.0)
         disputed = [workspace.heads[i] for i in judged if _is_disputed(workspace.heads.get(i))]
         kin = await _with_opponents(workspace, draft, _sorted(workspace, draft, judged, self.clock.now()), disputed)
+        if returns and not any(map(_updates, (judgement for _, judgement in kin.rivals.values()))):
+            kin = await self._returning(workspace, draft, kin, judged)
         if corrects:
             kin = await self._correcting(workspace, draft, kin, judged)
         elif kin.rivals:
@@ -196,11 +202,29 @@ class Kinship:
         heads = [workspace.heads[i] for i in among if _may_be_meant(workspace.heads[i], draft, newest)]
         if not heads:
             return kin
-        meant = max(heads, key=lambda head: (_nearness(head, draft, judged[head.id]), str(head.id)))
+        meant = max(heads, key=lambda head: (_taken_back(head, draft), _nearness(head, draft, judged[head.id]), str(head.id)))
         same = None if kin.same is not None and kin.same.id == meant.id else kin.same
         rivals = {**kin.rivals, meant.id: kin.rivals.get(meant.id, (meant, _TAKEN_BACK))}
         context = await self._pieces(workspace, meant)
         return replace(kin, same=same, rivals=rivals, corrected=meant.id, context=context)
+
+    async def _returning(
+        self, workspace: Workspace, draft: Draft, kin: Kin, judged: Mapping[MemoryId, Judged]
+    ) -> Kin:
+        """With what stands in the place of what the statement goes back to ("back with …", 又换回…).
+
+        It seldom names what it leaves; but that is searched by what it replaced, too, and so is near.
+        """
+        later, rivals = read(draft.text), dict(kin.rivals)
+        for memory_id in judged:
+            head = workspace.heads.get(memory_id)
+            if head is None or not _comparable(head, draft) or head.current.claim == draft.claim:
+                continue
+            held = read(head.current.text)
+            replaced = {p.text for p in await self._pieces(workspace, head)} - {head.current.text}
+            if any(text not in head.current.text and returns_to(read(text), held, later) for text in replaced):
+                rivals[memory_id] = (head, _RETURNED)
+        return replace(kin, rivals=rivals)
 
     async def _followed(self, workspace: Workspace, kin: Kin) -> Sequence[Fragment]:
         """What the memory is searched by that the statement surely updates; nothing when it surely updates none."""
@@ -350,6 +374,15 @@ def _may_be_meant(head: MemoryHead, draft: Draft, newest: Revision) -> bool:
         return True
     same_talk = bool(draft.statement.session) and head.current.provenance.session == draft.statement.session
     return same_talk and head.current.revision == newest
+
+
+def _taken_back(head: MemoryHead, draft: Draft) -> float:
+    """Weight of the words and numbers of a memory that a correction denies and does not say as well: "203, not 302"."""
+    earlier, later = read(head.current.text), read(draft.text)
+    affirmed = {term for term in later.terms if term not in later.denied}
+    words = sum(weight for term, weight in earlier.terms.items() if term in later.denied and term not in affirmed)
+    numbers = later.left_behind & {value for _, value in earlier.quantities}
+    return round(words + 2.0 * len(numbers), 3)
 
 
 def _nearness(head: MemoryHead, draft: Draft, found: Judged) -> float:

@@ -15,7 +15,7 @@ _DAY: Final = (
 
 # It was so and is so no longer, or: it became so. Says that something changed.
 CHANGE_RE: Final = re.compile(
-    r"\b(?:no longer|any ?more|not any ?more|these days|nowadays|by now|from now on|going forward)\b"
+    r"\b(?:no longer|any ?more|not any ?more|these days|nowadays|from now on|going forward)\b"
     r"|\b(?:has|have|['\u2019]ve|['\u2019]s|had|was|were|been|got|been|be|just|finally|recently"
     r"|officially)\s+(?:\w+ly\s+|just\s+"
     r"|finally\s+|been\s+)?(?:moved?|switched|changed|swapped|replaced|gone (?:from|to|off|up|down|back"
@@ -35,6 +35,13 @@ CHANGE_RE: Final = re.compile(
     r"|pushed (?:\w+ ){0,3}(?:back|to)|rolled (?:\w+ )?back|is back|are back|['\u2019]s back|back to"
     r"|back in|back on"
     r"|mine again|again until|rejoined|resumed|reinstated)\b"
+    r"|\b(?:go(?:es|ing|ne)?|went|is|are|was|['\u2019]s|put|bump(?:ed|s)?|nudged|topped|crept|jumped|climbed|came|come)"
+    r"(?:\s+(?!to\b)[\w'\u2019-]+){0,4}?\s+(?:up|down|back|forward)\s+(?:to|from|by|on|with|at|in)\b"
+    r"|\b(?:slid|slides|slipped|slips|rose|rises|risen|fell|falls|dropped|drops|jumped|crept|climbed|increased|increases"
+    r"|decreased|extended|cut|lowered|raised|gone|went|goes)\s+(?:to|from)\s+[$\u20ac\u00a3]?(?:\d|half|quarter|net)"
+    r"|\b(?:takes?|taking) over\b|\breinstated\b|\bbehind (?:me|us)\b|\b(?:said|say) goodbye to\b|\bparted ways\b"
+    r"|\b(?:ditched|dumped|ousted|superseded|phased out|no more)\b"
+    r"|\bon \S+(?: \S+)? again\b|\bas of\b|\bfrom (?:this|that|next|here|then)\b"
     r"|\b(?:quit|resigned|retired|renamed|replaced|sold|scrapped|reopened|abandoned|converted|withdrawn"
     r"|torn out|torn down"
     r"|redesigned|cancelled|canceled)\b"
@@ -54,6 +61,8 @@ CHANGE_RE: Final = re.compile(
     r"|撤了|撤[销掉]|拆了|卖了|卖掉|退了|退掉|退休"
     r"|退[出伍]|离职|辞[职了]|跳槽|入职|接手|接任|接替|上任|卸任|戒了|戒掉|戒[烟酒]|断了|关了|倒闭|分手"
     r"|离婚|结婚了|订婚|搬家|毕业了|不[^,。\uff0c]{1,6}了(?:$|[,。\uff0c])"
+    r"|交给|交接给|移交|接管|接过|转由|改找|回退|退回|[吃用改坐住走骑穿喝搬调换转变]回|上调|下调|挪[了后前到]"
+    r"|(?:以后|之后|往后|今后)(?!再说|的|见|吗)|换[^,。]{1,5}了|由[^,。]{1,6}(?:接|负责|管)|说了算的?改"
     r"|变了|变成|变为|没了|放弃|作废|更新为|更名|如今|这阵子起|起改|把[^,。\uff0c]{1,8}(?:戒|卖|改|换|拴"
     r"|搬|撤|停|退)",
 )
@@ -115,6 +124,19 @@ MOMENT_RE: Final = re.compile(
     r"|今天|昨天|昨晚|刚才|刚刚|今早|梦见|看到|看见|路过",
 )
 
+# Goes back to what held before.
+RETURN_RE: Final = re.compile(
+    r"\bback\b|\bagain\b|\bre(?:join|instat|sum|stor|vert|turn)\w*|\b(?:like|as) (?:it was )?before\b|\bonce more\b"
+    r"|又|回|恢复|重新|还是|照旧|原来的",
+)
+
+# For a while, whose end need not be named: an exception to what holds, and no change of it.
+PASSING_RE: Final = re.compile(
+    r"(?<!of )(?<!from )(?<!starting )(?<!since )\bthis (?:week|weekend|month|morning|afternoon|evening)\b"
+    r"|\b(?:today|tonight) only\b|\bfor (?:now|the moment|the time being|a (?:bit|while|few days|couple of))\b|\btemporar"
+    r"|(?<!从)这(?:周|两天|几天|两周|个月|阵子)(?!起|开始)|暂时|临时|先.{0,4}几天",
+)
+
 # The past, as a state that is over, told without what took its place.
 PAST_RE: Final = re.compile(r"\bused to\b|\bonce\b|\bformerly\b|以前|曾经|当过|从前|过去|原来")
 
@@ -139,6 +161,10 @@ DISLIKE_RE: Final = re.compile(
     r"\bcan(?:['\u2019]?t|not) (?:stand|bear|abide)\b|\bleaves? (?:\w+ )?cold\b|\bput(?:s"
     r"|ting)? (?:\w+ )off\b|受不了|受不住|吃不消",
 )
+# What only sounds like an end: "we ended up moving".
+ENDED_UP_RE: Final = re.compile(r"\b(?:end|ended|ending|wind|wound|finish|finished) up\b|\bacross the board\b|\bas such\b")
+# A question that denies: 谁说我海鲜都过敏？
+WHO_SAYS_RE: Final = re.compile(r"谁说(?:我|的)?|\bwho (?:says|said|told you)(?: that)?\b")
 # Whole phrases that deny: each is one negator, whatever words it holds.
 DENIAL_RE: Final = re.compile(
     r"\b(?:frightens?|scares?|scared|afraid|terrifies|terrified|bothers?|mind|fears?|frightened|annoys?"
@@ -158,7 +184,10 @@ NOBODY_BUT_ZH_RE: Final = re.compile(
 )
 # What follows is set against what is said: "tea rather than coffee", 茶而不是咖啡.
 CONTRAST_RE: Final = re.compile(
-    r"\b(?:rather than|instead of|as opposed to)\b|(?<=\bover)\s|,\s*(?=not\b)|而不是|而非|(?<!不)(?<!是)(?=不是)"
+    r"\b(?:rather than|instead of|as opposed to)\b|,\s*(?=not\b)|而不是|而非|(?<!不)(?<!是)(?=不是)"
+)
+PREFERRED_OVER_RE: Final = re.compile(
+    r"\b(prefers?|choose|chooses|chose|picks?|favou?rs?|likes?|loves?|any day|every time)\b([^,.;]{0,40}?)\bover\s"
 )
 PREFERRED_TO_RE: Final = re.compile(r"\b(prefers?|sooner|rather)\b([^,.;]+?)\s(?:to|than)\s")
 PREFERRED_ZH_RE: Final = re.compile(r"(?:比起|与其|相比)([^,\uff0c更还宁不我]+)[,\uff0c]?")

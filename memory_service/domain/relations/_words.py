@@ -428,3 +428,10 @@ the a an my our his her their your this that these those please there it's its
 NO_LABELLED_ENGLISH: Final = """
 is has at on by for in of to ends from about over under version port around after before only use
 """
+
+# Open a clause and say nothing of what it is about.
+LEADS_NOTHING: Final = """
+today tonight tomorrow yesterday morn week month year first finally okay ok right well turn just updat note fyi
+今天 昨天 明天 上次 上周 这周 下周 本周 周末 以后 之后 今后 总算 终于 问 记 听 查 看 确认 刚 上个月 这个月 下个月 今年
+明年 补 说
+"""

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from memory_service.domain.relations.change_words import CHANGE_WORDS, ENDING_WORDS
+from memory_service.domain.relations.judging import DENIED_OUTRIGHT, OTHER_VALUE, TOPIC_REPLACED
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import Judgement, StatementRelation
+from memory_service.domain.relations.subjects import has, in_common, one_subject
 
 MERGE_COSINE_MIN: Final = 0.6
 """Cosine from which two memories are compared for a merge."""
@@ -29,17 +32,6 @@ TOLD_CERTAINTY_MIN: Final = 0.85
 CONFLICT_CERTAINTY_MIN: Final = 0.6
 _MOSTLY: Final = 0.7
 _DATED: Final = frozenset({"month", "nth", "hour", "年"})
-_ENDING_WORDS: Final = frozenset({"stop", "quit", "sold", "sell", "gave", "drop", "end", "finish", "cancel"})
-_CHANGE_WORDS: Final = frozenset(
-    word
-    for line in (
-        "move switch chang swap renam replac stop start quit sold sell buy bought gave join left leav cancel back",
-        "new old longer anymor turn becom got get go went meant correct misread wrong",
-        "搬 换 改 停 卖 买 戒 换成 改成 改到 搬到 搬去 现在 以后 起 转 调 升 退 离 离开 离职 恢复 变 变成",
-        "说错 记错 更正 纠正",
-    )
-    for word in line.split()
-)
 _CONFLICTS: Final = (StatementRelation.OPPOSITE, StatementRelation.UPDATE)
 
 
@@ -56,9 +48,9 @@ def sure(
     if judgement.relation is StatementRelation.PARAPHRASE:
         # Words in common are not enough: "before" and "after", who owes whom, was and is make another claim of them.
         return False
-    if judgement.relation not in _CONFLICTS:
+    if judgement.relation not in _CONFLICTS or judgement.reason in (OTHER_VALUE, TOPIC_REPLACED, DENIED_OUTRIGHT):
         return True
-    if not _one_subject(earlier, later) or _records(earlier, later) or not _ends_what_is_there(earlier, later):
+    if not one_subject(earlier, later) or _records(earlier, later) or not _ends_what_is_there(earlier, later):
         return False
     shared = in_common(earlier, later)
     alike = shared >= CONFLICT_SHARED_MIN and cosine is not None and cosine >= CONFLICT_COSINE_MIN
@@ -75,37 +67,17 @@ def sure(
     return cosine is None or cosine >= SHARED_COSINE_MIN or shared >= CONFLICT_MUCH_SHARED_MIN
 
 
-def in_common(earlier: Reading, later: Reading) -> float:
-    """Weight of the earlier statement's words that the later one has, but for words of change, which anything has."""
-    return sum(w for term, w in earlier.terms.items() if term not in _CHANGE_WORDS and _has(later, term))
-
-
-def _has(reading: Reading, term: str) -> bool:
-    """Whether it has a word, a Chinese one also as part of another."""
-    return term in reading.terms or (not term.isascii() and len(term) > 1 and term[:2] in reading.key)
-
-
-def _one_subject(earlier: Reading, later: Reading) -> bool:
-    """Whether both may be about one person or thing: one opens with what the other has, or both are the speaker's."""
-    if later.people - earlier.people and not earlier.people & later.people:
-        return False
-    one, other = earlier.leads_with, later.leads_with
-    if one == other or _has(later, one) or _has(earlier, other) or earlier.names & later.names:
-        return True
-    return earlier.about_self and later.about_self
-
-
 def _ends_what_is_there(earlier: Reading, later: Reading) -> bool:
     """Whether a statement that only ends or denies something does so of what the earlier one says, in all its words.
 
     "No longer in the evening" does not end what is done in the morning, nor "stopped learning German" any Spanish.
     """
     opening = later.order[:2]
-    ended = set(later.denied) | (set(later.order) if any(word in _ENDING_WORDS for word in opening) else set())
-    told = {t: w for t, w in later.terms.items() if t not in _CHANGE_WORDS and not t.startswith("从")}
+    ended = set(later.denied) | (set(later.order) if any(word in ENDING_WORDS for word in opening) else set())
+    told = {t: w for t, w in later.terms.items() if t not in CHANGE_WORDS and not t.startswith("从")}
     if not told or sum(w for term, w in told.items() if term in ended) < _MOSTLY * sum(told.values()):
         return True
-    if any(not _has(earlier, term) and told[term] >= 1.0 for term in ended if term in told):
+    if any(not has(earlier, term) and told[term] >= 1.0 for term in ended if term in told):
         return False
     kinds = {kind for kind, _ in earlier.values} & {kind for kind, _ in later.values}
     return all(
@@ -121,5 +93,6 @@ def _records(earlier: Reading, later: Reading) -> bool:
 
 def _codes(reading: Reading) -> frozenset[str]:
     codes = {term for term in reading.terms if term.isascii() and any(char.isdigit() for char in term)}
-    plain = {str(value) for kind, value in reading.numbers if kind not in _DATED}
-    return frozenset(codes if reading.language == "en" else codes | plain)
+    # A number of Chinese text is both a token and a number.
+    plain = {f"{value:g}" for kind, value in reading.numbers if kind not in _DATED}
+    return frozenset(codes if reading.language == "en" else {code for code in codes if code not in plain} | plain)

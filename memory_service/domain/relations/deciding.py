@@ -25,9 +25,16 @@ def speaks_for(evidence: Reading, one: Reading, other: Reading) -> int:
 
 
 def _concerns(evidence: Reading, one: Reading, other: Reading) -> bool:
-    """Whether the evidence is about what the two are about at all: what both say, or enough of what either says."""
-    found = [term for term in (*one.terms, *other.terms) if _says(evidence, term)]
-    return len(set(found)) > 1 or any(term in one.terms and term in other.terms for term in found)
+    """Whether the evidence is about what the two are about at all: enough of what either says, or a value of it.
+
+    A word that both have may be no more than whom they are about.
+    """
+    found = {term for term in (*one.terms, *other.terms) if _says(evidence, term)}
+    if len(found) > 1:
+        return True
+    told = {value for _, value in evidence.numbers} | evidence.values
+    theirs = {value for side in (one, other) for _, value in side.numbers} | one.values | other.values
+    return bool(told & theirs) and any(term in one.terms and term in other.terms for term in found)
 
 
 def _weight(evidence: Reading, side: Reading, against: Reading) -> float:

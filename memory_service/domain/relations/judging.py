@@ -14,8 +14,10 @@ from typing import Final
 
 from memory_service.domain.relations._weights import WITH_COSINE, WITHOUT_COSINE
 from memory_service.domain.relations.features import NEAR_WEIGHT, compare, other_person
+from memory_service.domain.relations.other_value import another_value, topic_replaced
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import Judgement, StatementRelation
+from memory_service.domain.relations.subjects import one_subject
 
 MERGE_CERTAINTY: Final = 0.65
 """Least certainty of a paraphrase."""
@@ -41,6 +43,14 @@ SUBJECT_ONLY_COSINE: Final = 0.6
 NEARLY_ALIKE: Final = 0.5
 UNRELATED_COSINE: Final = 0.2
 """Cosine (of the model `use`) below which two statements have nothing to do with one another."""
+OTHER_VALUE: Final = "another_value"
+"""The reason of a judgement by `another_value`."""
+OTHER_VALUE_CERTAINTY: Final = 0.9
+TOPIC_REPLACED: Final = "topic_replaced"
+"""The reason of a judgement by `topic_replaced`."""
+DENIED_OUTRIGHT: Final = "denied_outright"
+"""The reason of a judgement of a statement that says in one clause that an earlier one does not hold, and no more."""
+DENIED_CERTAINTY: Final = 0.8
 BRIDGE_COSINE: Final = 0.85
 """Cosine (of the model `use`) from which an English and a Chinese statement are one claim."""
 CORRECTION_SHIFT: Final = 3.5
@@ -82,10 +92,19 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
     found = compare(earlier, later, cosine)
     if not same_slot and _unrelated(found, cosine):
         return Judgement(_D, 0.95, "nothing_in_common")
+    passes = _passes(earlier, later)
+    other_value = None if passes else another_value(earlier, later, found, cosine)
+    if other_value is not None:
+        return Judgement(other_value, OTHER_VALUE_CERTAINTY, OTHER_VALUE)
+    if not passes and topic_replaced(earlier, later, found, cosine):
+        return Judgement(_U, OTHER_VALUE_CERTAINTY, TOPIC_REPLACED)
+    if not passes and _denied_outright(earlier, later, found):
+        replaces = found["change"] or found["hint"] or found["correction"]
+        return Judgement(_U if replaces else _O, DENIED_CERTAINTY, DENIED_OUTRIGHT)
     shares = _shares(found, cosine, same_slot)
     if same_slot and found["more"] and not (found["change"] or found["correction"]):
         return Judgement(_D, 0.7, "one_more_value")
-    barred = dict(_barred(earlier, later, found))
+    barred = dict(_barred(earlier, later, found, passes=passes))
     if _P in barred and (found["same_words"] or found["values_only_apart"] > NEARLY_ALIKE):
         # Word for word the same but for what bars a paraphrase: what spoke for it speaks for a conflict.
         left = sum(share for relation, share in shares.items() if relation not in barred)
@@ -103,6 +122,22 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
             relation, reason = _U, f"conflict_and_hint,{reason}"
         return Judgement(relation, certainty, reason)
     return Judgement(_D, round(max(shares[_D], 0.3), 3), next(iter(barred.values()), "unsure"))
+
+
+def _passes(earlier: Reading, later: Reading) -> bool:
+    """Whether the later one tells of a day or a while, and says nothing of a change: it stands beside what holds."""
+    if {"change", "correction"} & later.signs:
+        return False
+    return bool({"passing", "moment"} & later.signs - earlier.signs)
+
+
+def _denied_outright(earlier: Reading, later: Reading, found: Mapping[str, float]) -> bool:
+    """Whether a clause denies the very thing the earlier statement says: "she's not a vet", 我没养猫."""
+    if not found["denies_what_was_said"] or earlier.denies or earlier.scopes - later.scopes:
+        return False
+    if (found["other_person"] and not found["correction"]) or found["label_apart"] or found["names_apart"]:
+        return False
+    return one_subject(earlier, later)
 
 
 def _least(relation: StatementRelation, found: Mapping[str, float], same_slot: bool) -> float:
@@ -134,7 +169,9 @@ def _shares(found: Mapping[str, float], cosine: float | None, same_slot: bool) -
     return {relation: part / sum(parts) for relation, part in zip(_ORDER, parts, strict=True)}
 
 
-def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Iterable[tuple[StatementRelation, str]]:
+def _barred(
+    earlier: Reading, later: Reading, found: Mapping[str, float], *, passes: bool = False
+) -> Iterable[tuple[StatementRelation, str]]:
     """What the two cannot be, whatever the sum says, each with the rule's name."""
     if found["other_person"] and not found["correction"]:
         yield from ((_P, "other_person"), (_O, "other_person"))
@@ -146,6 +183,8 @@ def _barred(earlier: Reading, later: Reading, found: Mapping[str, float]) -> Ite
         yield _P, "another_word_in_one_frame"
     if found["label_apart"] or (found["things_apart"] and found["frame"] >= 0.4):
         yield from ((relation, "another_thing") for relation in (_P, _O, _U))
+    if passes:
+        yield from ((_O, "for_a_while"), (_U, "for_a_while"))
     if found["left_behind_elsewhere"] or (found["moment_before"] and "change" not in earlier.signs):
         yield from ((relation, "not_of_this") for relation in (_O, _U))
     for name in ("denies_apart", "clash", "values", "names_apart", "change", "correction", "scope"):

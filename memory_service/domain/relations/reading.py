@@ -11,6 +11,8 @@ from typing import Final
 from memory_service.domain.relations import _signs as signs
 from memory_service.domain.relations import _words as words
 from memory_service.domain.relations.bare import bare_wording
+from memory_service.domain.relations.change_words import CHANGE_WORDS
+from memory_service.domain.relations.quantities import Quantity, quantities
 from memory_service.domain.text.analysis import AnalysisOptions, stem_english, token_terms, tokens
 from memory_service.domain.text.negation import polarity
 from memory_service.domain.text.numerals import ENGLISH_NUMBERS, ENGLISH_ORDINALS, chinese_number
@@ -40,11 +42,16 @@ class Reading:
         measures: those of the words that are numbers, dates or values of closed sets.
         denied_clauses: the words of each clause that denies.
         names: words that name: capitals inside a sentence, identifiers.
+        common: the words written in small letters somewhere, which name nobody.
         people: kin and persons named by their role.
         leads_with: the person or the first content word the statement opens with.
+        leads: the same of every clause, in order.
+        counted: the words that a number or date is said of: the last one before it in its clause.
+        before: what stands right before a word and belongs to it (*dentist* appointment), by word.
         about_self: whether the speaker is the subject of a clause.
         scopes: conditions, occasions and exceptions, as worded.
         labels: things named by a number or a letter at the start, as (thing, label).
+        quantities: what it counts or dates, see `quantities`.
         left_behind: numbers that are said to hold no more ("off 8080", "from ten to eleven").
         fields: the lines of a life it is about (`words.FIELDS`).
         bare: the wording without what fills it, equal for one claim in the same words ("I really like tea").
@@ -63,11 +70,16 @@ class Reading:
     measures: frozenset[str]
     denied_clauses: tuple[frozenset[str], ...]
     names: frozenset[str]
+    common: frozenset[str]
     people: frozenset[str]
     leads_with: str
+    leads: tuple[str, ...]
+    before: dict[str, str]
+    counted: frozenset[str]
     about_self: bool
     scopes: frozenset[str]
     labels: frozenset[tuple[str, str]]
+    quantities: frozenset[Quantity]
     left_behind: frozenset[float]
     fields: frozenset[int]
     signs: frozenset[str]
@@ -84,6 +96,8 @@ _SIGNS: Final = (
     ("question", signs.QUESTION_RE),
     ("hypothetical", signs.HYPOTHETICAL_RE),
     ("moment", signs.MOMENT_RE),
+    ("passing", signs.PASSING_RE),
+    ("return", signs.RETURN_RE),
     ("past", signs.PAST_RE),
     ("all", signs.ALL_RE),
     ("none", signs.NONE_RE),
@@ -116,11 +130,21 @@ _NAME_ZH_RE: Final = re.compile(
     r"[A-Za-z][A-Za-z0-9_-]*|(?<=[\"\u201c\u300a])[^\"\u201d\u300b]{1,12}(?=[\"\u201d\u300b])"
 )
 _LABEL_EN_RE: Final = re.compile(
-    r"^(?:(?:the|my|our)\s+)?([a-z]+)\s+(\d{1,6}|[b-hj-z]|a(?=\s+(?:has|is|needs|was|runs)))\b"
+    r"^(?:(?:the|my|our)\s+)?([a-z]+)\s+(\d{1,6}|alpha|beta|gamma|delta|[b-hj-z]|a(?=\s+(?:has|is|needs|was|runs)))\b"
 )
 _LABEL_VERBS: Final = frozenset(words.NO_LABELLED_ENGLISH.split())
 _LABEL_ZH_RE: Final = re.compile(r"^(.{0,3}?)([甲乙丙丁]|[一二三四五六七八九十\d]+号?(?=[组班栋楼库机线队桌厅]))(.?)")
-_LEFT_BEHIND_RE: Final = re.compile(r"\b(?:off|from|not|no longer)\s+(?:port\s+)?([\d,]*\d|[a-z]+)|不是(\d+)|从(\d+)")
+# A sentence that opens with its verb is the speaker's: "Switched over to …", 跳槽到…了.
+_NO_SUBJECT_EN_RE: Final = re.compile(
+    r"(?:^|[.!?;]\s+)(?:(?:just|finally|officially|also|back|now|not|still|off|on)\s+)*(?:\w{2,}(?<!ne)(?<!bas)ed|gave|went|got|took"
+    r"|sold|bought|left|quit|had|been|became|began|made|put|kept|met|gone|done|back|on|off)\s+(?:up|over|down|out|off|on|to|with|"
+    r"from|in|my|our|the|a|an|it|back|into|for|at)\b"
+)
+_NO_SUBJECT_ZH_RE: Final = re.compile(
+    r"(?:^|[,.;!?。，；！？]\s*)(?:刚|已经|终于|总算|昨天|今天|上周|上个?月|这周|现在|又|重新|还是|老老实实)*"
+    r"(?:跳槽|搬[到去进回]|换[成到了]|改[成到用吃喝坐走住写学]|转[到去岗]|辞|离职|入职|戒|停了|不[做用吃喝干去住坐]了|回[到去来]?|开始|住|吃|用)"
+)
+_LEFT_BEHIND_RE: Final = re.compile(r"\b(?:off|from|not|no longer)\s+(?:port\s+)?(\d[\d,.]*\d|\d|[a-z]+)|(?:不是|没有|没|从)\s*(\d+)")
 _CLAUSE_RE: Final = re.compile(
     r"[,;:.!?\uff0c\uff1b\uff1a。\uff01\uff1f、\u2014]+(?=\s|$|[^\d\s])|\b(?:but|though|although|because|so|and|whereas|while)\b"
     r"|但是?|可是?|不过(?!敏)|所以|因为",
@@ -131,6 +155,7 @@ _HAN_RUN_RE: Final = re.compile(f"[{HAN}]+")
 _NAME_RE: Final = re.compile(
     r"(?<![.!?\u201c\"] )(?<=\w[ ,'\u2019-])[A-Z][\w\u00c0-\u024f-]+|\b[A-Za-z]*\d[\w-]*\b|\b[A-Z]\b(?<!\bI)"
 )
+_SMALL_RE: Final = re.compile(r"\b[a-z]{2,}\b")
 _LEAD_SKIP_EN: Final = frozenset(words.BEFORE_NOUN_ENGLISH.split())
 _NUMBER_EN_RE: Final = re.compile(
     r"\b(?P<digits>\d[\d,]*(?:\.\d+)?)(?P<suffix>st|nd|rd|th)?(?:\s*(?P<unit>[a-z%°$]+))?"
@@ -139,6 +164,7 @@ _NUMBER_ZH_RE: Final = re.compile(
     r"(?P<n>\d+(?:\.\d+)?|[零〇一二三四五六七八九十百千两]+)(?P<half>点半)?(?P<unit>[^\s\d,。\uff0c]?)"
 )
 _TRIVIAL_NUMBERS_ZH: Final = frozenset("一")
+_LEADS_NOTHING: Final = CHANGE_WORDS | frozenset(words.LEADS_NOTHING.split())
 _GENERIC_EN: Final = frozenset(map(stem_english, words.GENERIC_ENGLISH.split()))
 _GENERIC_ZH: Final = frozenset(words.GENERIC_CHINESE.split())
 _ADDED_STOP_ZH: Final = frozenset(words.STOP_CHINESE.split())
@@ -242,14 +268,19 @@ def _read(text: str) -> Reading:
     folded = _NAMED_RE.sub(" name ", folded)
     folded = _USED_TO_RE.sub(" formerly ", folded)
     folded = _NOT_ONE_ZH_RE.sub(r"每\1\2", folded)
+    folded = signs.ENDED_UP_RE.sub(" ", folded)
+    folded = signs.WHO_SAYS_RE.sub(" not " if folded.isascii() else "不是", folded)
     language = language_of(text)
     order: list[str] = []
     denied: set[str] = set()
     denied_clauses: list[frozenset[str]] = []
+    leads: list[str] = []
+    before: dict[str, str] = {}
+    counted: set[str] = set()
     last: list[str] = []
     main = False
     for clause, against in _clauses(folded):
-        clause_terms, negative = _clause(clause)
+        clause_terms, negative, preceding = _clause(clause)
         negative |= against
         if not clause_terms:
             # "…, not any more" and 一点都不行 deny what stands before them.
@@ -260,6 +291,9 @@ def _read(text: str) -> Reading:
         if not order:
             main = negative
         order.extend(clause_terms)
+        leads.append(_lead(clause.strip(), [t for t in clause_terms if t not in _LEADS_NOTHING] or clause_terms))
+        before = preceding | before
+        counted.update(_counted(clause_terms))
         last = clause_terms
         if negative:
             denied.update(clause_terms)
@@ -281,11 +315,16 @@ def _read(text: str) -> Reading:
         measures=measures,
         denied_clauses=tuple(denied_clauses),
         names=names - measures,
+        common=frozenset(_english(word)[0] for word in _SMALL_RE.findall(text)),
         people=people,
         leads_with=_lead(folded, order),
+        leads=tuple(leads),
+        before=before,
+        counted=frozenset(counted),
         about_self=_about_self(folded),
         scopes=frozenset(match.group() for match in signs.SCOPE_RE.finditer(folded)),
         labels=_labels(folded),
+        quantities=quantities(folded),
         left_behind=_left_behind(folded),
         fields=frozenset(at for at, pattern in enumerate(_FIELD_RES) if pattern.search(folded)),
         signs=frozenset(name for name, pattern in _SIGNS if pattern.search(folded)),
@@ -295,6 +334,7 @@ def _read(text: str) -> Reading:
 
 def _clauses(folded: str) -> Iterator[tuple[str, bool]]:
     """The clauses, each with whether it is set against what is said ("rather than coffee")."""
+    folded = signs.PREFERRED_OVER_RE.sub(r"\1\2rather than ", folded)
     folded = signs.PREFERRED_TO_RE.sub(r"\1\2 rather than ", folded)
     folded = signs.PREFERRED_ZH_RE.sub(r"而不是\1,", folded)
     for clause in _CLAUSE_RE.split(folded):
@@ -305,8 +345,8 @@ def _clauses(folded: str) -> Iterator[tuple[str, bool]]:
                 yield part, number > 0 and polarity(part) == "+"
 
 
-def _clause(clause: str) -> tuple[list[str], bool]:
-    """The content words of one clause, and whether it denies them."""
+def _clause(clause: str) -> tuple[list[str], bool, dict[str, str]]:
+    """The content words of one clause, whether it denies them, and what stands right before which."""
     found: list[str] = []
     clause, dislikes = signs.DISLIKE_RE.subn(" ", clause)
     if dislikes:
@@ -314,24 +354,49 @@ def _clause(clause: str) -> tuple[list[str], bool]:
     clause, phrases = signs.DENIAL_RE.subn(" ", clause)
     phrases += dislikes
     negative = (polarity(clause) == "-") != (phrases % 2 == 1)
+    before: dict[str, str] = {}
+    previous = ""
+    for word, term in _words_of(clause):
+        if term is None:
+            previous = ""
+            continue
+        negative ^= word
+        found.append(term)
+        if previous:
+            before.setdefault(term, previous)
+        previous = term
+    return found, negative, before
+
+
+def _counted(clause_terms: list[str]) -> Iterator[str]:
+    """The words that stand last before a number or a date."""
+    last = ""
+    for term in clause_terms:
+        if any(char.isdigit() for char in term) or term in _MEASURE_TERMS or _MEASURE_RE.match(term):
+            if last:
+                yield last
+        elif term not in _LEADS_NOTHING and term not in _GENERIC_EN and term not in _GENERIC_ZH:
+            last = term
+
+
+def _words_of(clause: str) -> Iterator[tuple[bool, str | None]]:
+    """The words in one form each, with whether they deny it; None in place of what is no content."""
     for is_cjk, token in tokens(clause):
         if not is_cjk:
-            for word in token_terms(token, _OPTIONS):
-                if word in _SIGN_WORDS_EN:
-                    continue
+            said = [word for word in token_terms(token, _OPTIONS) if word not in _SIGN_WORDS_EN]
+            if not said:
+                yield False, None
+            for word in said:
                 term, denies = _english(word)
-                negative ^= denies
-                found.append(term)
+                yield denies, term
             continue
         for han in _HAN_RUN_RE.findall(token):
             for word in _chinese(han):
                 if word in CHINESE_STOP_WORDS or word in _ADDED_STOP_ZH:
+                    yield False, None
                     continue
                 term = _DENY_ZH.get(word, word)
-                if term != word and polarity(word) == "+":
-                    negative = not negative
-                found.append(_SAME_ZH.get(term, term))
-    return found, negative
+                yield term != word and polarity(word) == "+", _SAME_ZH.get(term, term)
 
 
 def _chinese(han: str) -> Iterator[str]:
@@ -383,7 +448,9 @@ def _people(folded: str) -> frozenset[str]:
 
 
 def _about_self(folded: str) -> bool:
-    if signs.SELF_SUBJECT_EN_RE.search(folded):
+    if signs.SELF_SUBJECT_EN_RE.search(folded) or _NO_SUBJECT_EN_RE.search(folded):
+        return True
+    if _NO_SUBJECT_ZH_RE.search(folded):
         return True
     return any(
         clause.lstrip().startswith(("我", "咱", "本人"))
@@ -462,8 +529,8 @@ def _left_behind(folded: str) -> frozenset[float]:
     found: set[float] = set()
     for match in _LEFT_BEHIND_RE.finditer(folded):
         word = next(group for group in match.groups() if group).replace(",", "")
-        if word.isdecimal() and len(word) <= 15:
-            found.add(float(word))
+        if word[0].isdigit():
+            found.add(float(word)) if word.count(".") < 2 and len(word) <= 15 else None
         elif word in ENGLISH_NUMBERS and word not in ("a", "an", "one"):
             found.add(float(ENGLISH_NUMBERS[word]))
     return frozenset(found)
