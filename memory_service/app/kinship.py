@@ -42,9 +42,10 @@ from memory_service.domain.memory import (
 from memory_service.domain.plurality import may_hold_several
 from memory_service.domain.records import Fragment
 from memory_service.domain.relations import Judgement, StatementRelation, judge, may_concern, read
-from memory_service.domain.relations.acting import CONFLICT_SHARED_MIN, in_common, sure
+from memory_service.domain.relations.acting import CONFLICT_SHARED_MIN, sure
 from memory_service.domain.relations.deciding import speaks_for
-from memory_service.domain.relations.subjects import returns_to
+from memory_service.domain.relations.other_value import guesses_apart
+from memory_service.domain.relations.subjects import in_common, returns_to
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list
 from memory_service.domain.retrieval.columns import Floats, Ints
 from memory_service.domain.retrieval.dense import NO_VECTOR
@@ -121,6 +122,7 @@ _HINTS: Final = frozenset({"hint", "change"})
 _SAME_TALK: Final = 0.2
 _TAKEN_BACK: Final = Judgement(StatementRelation.OPPOSITE, 0.6, "taken back by its wording")
 _RETURNED: Final = Judgement(StatementRelation.UPDATE, 0.7, "goes back to what it replaced")
+_GUESSES_APART: Final = Judgement(StatementRelation.OPPOSITE, 0.6, "two guesses of one thing")
 ANOTHER_VALUE: Final = "another value of one slot"
 CONTRADICTED: Final = Judgement(StatementRelation.OPPOSITE, 1.0, "contradicts what is confirmed here")
 NO_KIN: Final = Kin()
@@ -202,7 +204,9 @@ class Kinship:
         heads = [workspace.heads[i] for i in among if _may_be_meant(workspace.heads[i], draft, newest)]
         if not heads:
             return kin
-        meant = max(heads, key=lambda head: (_taken_back(head, draft), _nearness(head, draft, judged[head.id]), str(head.id)))
+        meant = max(
+            heads, key=lambda head: (_taken_back(head, draft), _nearness(head, draft, judged[head.id]), str(head.id))
+        )
         same = None if kin.same is not None and kin.same.id == meant.id else kin.same
         rivals = {**kin.rivals, meant.id: kin.rivals.get(meant.id, (meant, _TAKEN_BACK))}
         context = await self._pieces(workspace, meant)
@@ -377,7 +381,7 @@ def _may_be_meant(head: MemoryHead, draft: Draft, newest: Revision) -> bool:
 
 
 def _taken_back(head: MemoryHead, draft: Draft) -> float:
-    """Weight of the words and numbers of a memory that a correction denies and does not say as well: "203, not 302"."""
+    """Weight of the words and numbers of a memory that a correction denies and says nowhere else: "203, not 302"."""
     earlier, later = read(head.current.text), read(draft.text)
     affirmed = {term for term in later.terms if term not in later.denied}
     words = sum(weight for term, weight in earlier.terms.items() if term in later.denied and term not in affirmed)
@@ -412,6 +416,9 @@ def _judged(head: MemoryHead, draft: Draft, cosine: float | None, closeness: flo
         # The same said again with another value, and "now": also where the one before told of a change as well.
         judgement = replace(judgement, relation=StatementRelation.UPDATE)
     guesses = draft.source is Source.INFERRED and version.tier is Tier.CANDIDATE
+    untold = draft.source not in _TOLD and version.source not in _TOLD
+    if untold and judgement.relation is StatementRelation.DIFFERENT and guesses_apart(earlier, later, cosine):
+        return Judged(version.content_version, _GUESSES_APART, closeness, _is_disputed(head))
     if not same_slot and not sure(judgement, earlier, later, cosine, guesses=guesses):
         judgement = Judgement(StatementRelation.DIFFERENT, judgement.certainty, f"unsure: {judgement.reason}")
     return Judged(version.content_version, judgement, closeness, _is_disputed(head))

@@ -52,7 +52,7 @@ class Rivals:
         by_wording = judgement is not None and not structural and not updates
         if by_wording and draft.source not in EXPLICIT and rival.current.source not in EXPLICIT:
             return Ruling(Verdict.CONTEST, "neither was told, and they contradict each other by their wording")
-        if by_wording and rival.current.tier is not Tier.CANDIDATE:
+        if by_wording and rival.current.source in EXPLICIT and rival.current.tier is not Tier.CANDIDATE:
             # By wording alone they contradict each other, and nothing says which holds now.
             return Ruling(Verdict.CONTEST, "contradicts it by its wording")
         ruling = arbitrate(

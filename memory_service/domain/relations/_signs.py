@@ -40,7 +40,7 @@ CHANGE_RE: Final = re.compile(
     r"|\b(?:slid|slides|slipped|slips|rose|rises|risen|fell|falls|dropped|drops|jumped|crept|climbed|increased|increases"
     r"|decreased|extended|cut|lowered|raised|gone|went|goes)\s+(?:to|from)\s+[$\u20ac\u00a3]?(?:\d|half|quarter|net)"
     r"|\b(?:takes?|taking) over\b|\breinstated\b|\bbehind (?:me|us)\b|\b(?:said|say) goodbye to\b|\bparted ways\b"
-    r"|\b(?:ditched|dumped|ousted|superseded|phased out|no more)\b"
+    r"|\b(?:ported|rewrote|rewritten|archived|decommissioned|ditched|dumped|ousted|superseded|phased out|no more)\b"
     r"|\bon \S+(?: \S+)? again\b|\bas of\b|\bfrom (?:this|that|next|here|then)\b"
     r"|\b(?:quit|resigned|retired|renamed|replaced|sold|scrapped|reopened|abandoned|converted|withdrawn"
     r"|torn out|torn down"
@@ -81,7 +81,8 @@ CORRECTION_RE: Final = re.compile(
     r"\bcorrection\b|\b(?:i|we) (?:meant|misread|misspoke|got (?:it|that) wrong|was wrong|mistyped"
     r"|misheard)\b|^misread\b|^no, "
     r"|\bnot \S+ as i said\b|\bmy mistake\b|\b(?:scratch|ignore) (?:that|my|what)\b|\bi said .{1,30}\bbut\b"
-    r"|说错|记错|写错|弄错|搞错|看错|听错|打错|更正|纠正|口误|笔误|^不是[,\uff0c]|我是说|刚才说的?不对",
+    r"|(?:^|[,\uff0c。!\uff01]|我|你|上次|上回|之前|刚才|前面|昨天|一直|可能|肯定|都|是|又|啊|哦)"
+    r"[说记写弄搞看听打数](?:错|岔|混|串)|更正|纠正|口误|笔误|^不是[,\uff0c]|我是说|刚才说的?不对",
 )
 
 # Only under a condition, on an occasion, in a place: stands beside a rule and does not replace it.
@@ -124,17 +125,27 @@ MOMENT_RE: Final = re.compile(
     r"|今天|昨天|昨晚|刚才|刚刚|今早|梦见|看到|看见|路过",
 )
 
+# Who has looked knows: what is said after checking stands against what was only said.
+VERIFIED_RE: Final = re.compile(
+    r"\b(?:(?:double|re)?-?checked|confirmed|verified|measured|counted(?: again)?|looked (?:it |this |that )?up"
+    r"|dug (?:it )?out
+    r"|(?:asked|rang|called|phoned) (?:him|her|them|the|up)|turns out|it says|says here|signed copy|in writing)\b"
+    r"|确认过?|核对|核实|查[了过到]|问过|翻[到出]|量[了过]|数[了过]|白纸黑字|打电话问|原来(?=是|他|她|它|那)",
+)
+
 # Goes back to what held before.
 RETURN_RE: Final = re.compile(
     r"\bback\b|\bagain\b|\bre(?:join|instat|sum|stor|vert|turn)\w*|\b(?:like|as) (?:it was )?before\b|\bonce more\b"
-    r"|又|回|恢复|重新|还是|照旧|原来的",
+    r"|又|[换吃用改搬坐住转调退迁挪拿走]回|回(?:到|归)|(?:还是|实实|重新|再|已经|决定)回|恢复|重新|还是|照旧|原来的",
 )
 
 # For a while, whose end need not be named: an exception to what holds, and no change of it.
 PASSING_RE: Final = re.compile(
     r"(?<!of )(?<!from )(?<!starting )(?<!since )\bthis (?:week|weekend|month|morning|afternoon|evening)\b"
-    r"|\b(?:today|tonight) only\b|\bfor (?:now|the moment|the time being|a (?:bit|while|few days|couple of))\b|\btemporar"
-    r"|(?<!从)这(?:周|两天|几天|两周|个月|阵子)(?!起|开始)|暂时|临时|先.{0,4}几天",
+    r"|\b(?:today|tonight) only\b|\bfor (?:now|the moment|the time being|(?:the )?(?:next|coming|rest)|(?:a|an|one|two|three"
+    r"|four|five|six|\d+|a few|a"
+    r" couple of) (?:bit|while|days?|nights?|weeks?|fortnight|months?))\b|\b(?:un)?till?\b|\btemporar"
+    r"|(?<!从)这(?:周|两天|几天|两周|个月|阵子)(?!起|开始)|暂时|临时|先.{0,4}几天|接下来|未来|直到",
 )
 
 # The past, as a state that is over, told without what took its place.
@@ -162,7 +173,9 @@ DISLIKE_RE: Final = re.compile(
     r"|ting)? (?:\w+ )off\b|受不了|受不住|吃不消",
 )
 # What only sounds like an end: "we ended up moving".
-ENDED_UP_RE: Final = re.compile(r"\b(?:end|ended|ending|wind|wound|finish|finished) up\b|\bacross the board\b|\bas such\b")
+ENDED_UP_RE: Final = re.compile(
+    r"\b(?:end|ended|ending|wind|wound|finish|finished) up\b|\bacross the board\b|\bas such\b"
+)
 # A question that denies: 谁说我海鲜都过敏？
 WHO_SAYS_RE: Final = re.compile(r"谁说(?:我|的)?|\bwho (?:says|said|told you)(?: that)?\b")
 # Whole phrases that deny: each is one negator, whatever words it holds.

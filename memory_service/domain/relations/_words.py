@@ -122,7 +122,7 @@ SAME_CHINESE: Final = """
 简短 短 简洁
 领导 上司 老板
 汇报 报告
-房租 租金
+房租 租金 月租
 孩子 娃娃
 关门 闭馆 打烊 关 停业
 头疼 头痛
@@ -431,7 +431,7 @@ is has at on by for in of to ends from about over under version port around afte
 
 # Open a clause and say nothing of what it is about.
 LEADS_NOTHING: Final = """
-today tonight tomorrow yesterday morn week month year first finally okay ok right well turn just updat note fyi
+now today tonight tomorrow yesterday morn week month year first finally okay ok right well turn just updat note fyi
 今天 昨天 明天 上次 上周 这周 下周 本周 周末 以后 之后 今后 总算 终于 问 记 听 查 看 确认 刚 上个月 这个月 下个月 今年
 明年 补 说
 """

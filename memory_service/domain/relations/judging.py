@@ -99,7 +99,7 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
     if not passes and topic_replaced(earlier, later, found, cosine):
         return Judgement(_U, OTHER_VALUE_CERTAINTY, TOPIC_REPLACED)
     if not passes and _denied_outright(earlier, later, found):
-        replaces = found["change"] or found["hint"] or found["correction"]
+        replaces = found["change"] or found["hint"] or found["correction"] or "verified" in later.signs
         return Judgement(_U if replaces else _O, DENIED_CERTAINTY, DENIED_OUTRIGHT)
     shares = _shares(found, cosine, same_slot)
     if same_slot and found["more"] and not (found["change"] or found["correction"]):
@@ -137,7 +137,15 @@ def _denied_outright(earlier: Reading, later: Reading, found: Mapping[str, float
         return False
     if (found["other_person"] and not found["correction"]) or found["label_apart"] or found["names_apart"]:
         return False
-    return one_subject(earlier, later)
+    return one_subject(earlier, later) and any(_said_of(earlier, later, clause) for clause in later.denied_clauses)
+
+
+def _said_of(earlier: Reading, later: Reading, clause: frozenset[str]) -> bool:
+    """Whether what a clause denies is what the earlier one says, and not only what it says it of."""
+    said = {term for term in clause if later.terms[term] > NEAR_WEIGHT}
+    if not said or not said <= earlier.terms.keys() or said & earlier.denied:
+        return False
+    return earlier.leads[:1] == ("self",) or bool(said - earlier.openings)
 
 
 def _least(relation: StatementRelation, found: Mapping[str, float], same_slot: bool) -> float:
@@ -183,6 +191,8 @@ def _barred(
         yield _P, "another_word_in_one_frame"
     if found["label_apart"] or (found["things_apart"] and found["frame"] >= 0.4):
         yield from ((relation, "another_thing") for relation in (_P, _O, _U))
+    if found["names_apart"] and found["values"] and not found["change"]:
+        yield _O, "another_name"
     if passes:
         yield from ((_O, "for_a_while"), (_U, "for_a_while"))
     if found["left_behind_elsewhere"] or (found["moment_before"] and "change" not in earlier.signs):

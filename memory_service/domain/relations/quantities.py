@@ -13,14 +13,17 @@ from typing import Final
 from memory_service.domain.text.analysis import stem_english
 from memory_service.domain.text.numerals import ENGLISH_NUMBERS, ENGLISH_ORDINALS, chinese_number
 
-Quantity = tuple[str, float]
+Quantity = tuple[str, float | str]
 """A kind and a value. Kinds: `money`, `clock` (hours), `date` (month * 100 + day, month 0 when not named), `%`, `=`
-and a word for what a number follows ("net 30"), the word or measure word it counts, or "" for none."""
+and a word for what a number follows ("net 30"), `code` (its letters and digits), the word or measure word it counts,
+or "" for none."""
 
 CLOCK: Final = "clock"
 DATE: Final = "date"
 MONEY: Final = "money"
 BARE: Final = ""
+CODE: Final = "code"
+_CODE_RE: Final = re.compile(r"\b(?=[a-z0-9_-]*[a-z]{2})(?=[a-z0-9_-]*\d{3})[a-z0-9]+(?:[_-][a-z0-9]+)*\b")
 
 _MONTHS: Final = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH: Final = (
@@ -51,25 +54,50 @@ _NUMBER_RE: Final = re.compile(
     rf"(?:(?P<label>[a-z]{{2,}})\s+)?(?P<n>\d(?:[\d,]*\d)?(?:\.\d+)?|\b(?:{_WORDS})\b)(?P<k>k\b)?[\s-]*(?P<unit>%|\u00b0c?|[a-z]+)?"
 )
 # "One" counts where it stands before what is measured, and else means somebody.
-_ONE_RE: Final = re.compile(r"\b(?:one|an?)\s+(?=(?:minute|hour|day|week|fortnight|month|year|mile|kilo|pound)(?:s|['\u2019]s)?\b)")
+_ONE_RE: Final = re.compile(
+    r"\b(?:one|an?)\s+(?=(?:minute|hour|day|week|fortnight|month|year|mile|kilo|pound)(?:s|['\u2019]s)?\b)"
+)
 _DATE_ZH_RE: Final = re.compile(
     r"(?:(?P<m>[\d一二三四五六七八九十]{1,3})月(?:份)?)?(?P<d>[\d一二三四五六七八九十廿]{1,3})[号日](?!线|楼|院|店|机|桌|门|馆)"
 )
-_CLOCK_ZH_RE: Final = re.compile(r"(?P<h>[\d一二两三四五六七八九十]{1,3})[点:](?!儿|\d*[%元])(?P<half>半)?(?P<m>[\d]{2})?")
+_CLOCK_ZH_RE: Final = re.compile(
+    r"(?P<h>[\d一二两三四五六七八九十]{1,3})[点:](?!儿|\d*[%元])(?P<half>半)?(?P<m>[\d]{2})?"
+)
 _NTH_ZH_RE: Final = re.compile(r"第(?P<n>[\d一二三四五六七八九十]{1,3})(?P<unit>[个次届期层排名章节])")
 _NUMBER_ZH_RE: Final = re.compile(
     r"(?<![周期拜])(?P<n>\d(?:[\d,]*\d)?(?:\.\d+)?|[一二两三四五六七八九十百千万零]+)\s*(?P<large>[万千百k])?"
     r"(?P<unit>元|块|毫克|微克|公斤|千克|公里|千米|厘米|分钟|小时|个月|[度斤克升米岁年天次人位名只条件台辆套层楼室房号页级档寸兆周倍折%])?"
 )
 _NO_UNIT_EN: Final = frozenset(
-    ["and", "or", "to", "from", "at", "on", "in", "by", "for", "of", "the", "a", "an", "is", "are", "was", "were", "it", "they", "he", "she", "we", "i", "but", "so", "per", "each", "not", "no", "as", "with", "now", "again", "st", "nd", "rd", "th", "am", "pm", "this", "that", "than", "if", "when", "until", "till", "before", "after", "over", "instead"]
+    word
+    for line in (
+        "and or to from at on in by for of the a an is are was were it they he she we i but so per each",
+        "not no as with",
+        "now again st nd rd th am pm this that than if when until till before after over instead",
+    )
+    for word in line.split()
 )
 _NO_LABEL_EN: Final = frozenset(
-    ["is", "are", "was", "to", "at", "from", "for", "by", "about", "around", "roughly", "of", "in", "on", "with", "the", "and", "or", "than", "over", "under", "up", "only", "just", "now", "a", "an", "be", "takes", "take", "took", "costs", "cost", "need", "needs", "have", "has", "had", "got", "get", "like", "say", "says", "said", "not", "no", "out", "down", "back", "go", "goes", "us", "we", "me", "i", "you", "they", "it", "he", "she"]
+    word
+    for line in (
+        "is are was to at from for by about around roughly of in on with the and or than over under up only just",
+        "now a an be takes take took costs cost need needs have has had got get like say says said not no out down back go",
+        "goes us we me i you they it he she",
+    )
+    for word in line.split()
 )
-_UNIT_EN: Final = {"kg": "kilo", "kilogram": "kilo", "km": "kilometr", "min": "minut", "hr": "hour", "mg": "milligram"}
+_UNIT_EN: Final = {
+    "kg": "kilo",
+    "kilogram": "kilo",
+    "km": "kilometr",
+    "min": "minut",
+    "hr": "hour",
+    "mg": "milligram",
+}
 _UNIT_ZH: Final = {"千克": "公斤", "千米": "公里", "名": "位", "人": "位"}
-_SHORT_ZH_RE: Final = re.compile(r"(?P<head>[一二两三四五六七八九十]+)(?P<large>[万千百])(?P<tail>[一二三四五六七八九])")
+_SHORT_ZH_RE: Final = re.compile(
+    r"(?P<head>[一二两三四五六七八九十]+)(?P<large>[万千百])(?P<tail>[一二三四五六七八九])"
+)
 _LARGE: Final = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "万": 1e4, "千": 1e3, "百": 1e2}
 _PM: Final = re.compile(r"下午|晚上|傍晚|夜里|晚")
 
@@ -77,7 +105,7 @@ _PM: Final = re.compile(r"下午|晚上|傍晚|夜里|晚")
 def quantities(folded: str) -> frozenset[Quantity]:
     """The quantities of a normalised text, English, Chinese or both."""
     text, found = folded, set[Quantity]()
-    for take in (_dates, _clocks, _money):
+    for take in (_codes, _dates, _clocks, _money):
         text = take(text, found)
     if folded.isascii():
         found.update(_numbers_en(text))
@@ -97,28 +125,28 @@ def clashing(earlier: Iterable[Quantity], later: Iterable[Quantity], left: froze
     if kinds or not mine or not its or mine.keys() & its.keys():
         return sorted(kinds)
     # A number of no kind is of the only kind the other one has.
-    plain = [side for side in (mine, its) if set(side) == {BARE}]
-    one_kind = len(mine) == len(its) == 1 and not {DATE, CLOCK} & (mine.keys() | its.keys())
-    if plain and one_kind and not set.union(*mine.values()) & set.union(*its.values()):
-        return [BARE]
-    return []
+    kinds_of_all = mine.keys() | its.keys()
+    one_kind = len(mine) == len(its) == 1 and BARE in kinds_of_all and not {DATE, CLOCK} & kinds_of_all
+    (theirs,), (own,) = (tuple(side.values())[:1] for side in (mine, its))
+    return [BARE] if one_kind and theirs.isdisjoint(own) else []
 
 
-def _by_kind(found: Iterable[Quantity]) -> dict[str, set[float]]:
-    grouped: dict[str, set[float]] = {}
+def _by_kind(found: Iterable[Quantity]) -> dict[str, set[float | str]]:
+    grouped: dict[str, set[float | str]] = {}
     for kind, value in found:
         grouped.setdefault(kind, set()).add(value)
     return grouped
 
 
-def _meet(kind: str, mine: set[float], its: set[float]) -> bool:
+def _meet(kind: str, mine: set[float | str], its: set[float | str]) -> bool:
     if mine & its:
         return True
+    one, other = ([value for value in side if isinstance(value, float)] for side in (mine, its))
     if kind == DATE:
-        return any(a % 100 == b % 100 and (a < 100 or b < 100) for a in mine for b in its)
+        return any(a % 100 == b % 100 and (a < 100 or b < 100) for a in one for b in other)
     if kind == CLOCK:
         # Nobody says of nine whether it is in the morning.
-        return any(a % 12 == b % 12 for a in mine for b in its)
+        return any(a % 12 == b % 12 for a in one for b in other)
     return False
 
 
@@ -130,6 +158,16 @@ def _number(text: str) -> float | None:
         return float(ENGLISH_NUMBERS[bare])
     value = chinese_number(bare)
     return None if value is None else float(value)
+
+
+def _codes(text: str, found: set[Quantity]) -> str:
+    """Passwords, references and the like, of letters and several digits in one word."""
+
+    def taken(match: re.Match[str]) -> str:
+        found.add((CODE, match.group()))
+        return " ; "
+
+    return _CODE_RE.sub(taken, text)
 
 
 def _dates(text: str, found: set[Quantity]) -> str:

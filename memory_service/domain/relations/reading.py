@@ -35,6 +35,7 @@ class Reading:
         terms: content words in one form each, with how much it matters that two statements share it (0 to 2).
         order: the same words as they come.
         denied: those in a clause that denies, dislikes or ends.
+        negated: whether it has a negation of its own, not only a word that denies another ("leave").
         denies: whether the statement as a whole denies.
         grams: pairs of characters of the bare text, for what no dictionary cuts alike.
         values: words of closed sets (weekday, colour, side), as (set, value).
@@ -46,6 +47,7 @@ class Reading:
         people: kin and persons named by their role.
         leads_with: the person or the first content word the statement opens with.
         leads: the same of every clause, in order.
+        openings: the first two telling words of every clause.
         counted: the words that a number or date is said of: the last one before it in its clause.
         before: what stands right before a word and belongs to it (*dentist* appointment), by word.
         about_self: whether the speaker is the subject of a clause.
@@ -64,6 +66,7 @@ class Reading:
     order: tuple[str, ...]
     denied: frozenset[str]
     denies: bool
+    negated: bool
     grams: frozenset[str]
     values: frozenset[tuple[int, str]]
     numbers: frozenset[tuple[str, float]]
@@ -74,6 +77,7 @@ class Reading:
     people: frozenset[str]
     leads_with: str
     leads: tuple[str, ...]
+    openings: frozenset[str]
     before: dict[str, str]
     counted: frozenset[str]
     about_self: bool
@@ -98,6 +102,7 @@ _SIGNS: Final = (
     ("moment", signs.MOMENT_RE),
     ("passing", signs.PASSING_RE),
     ("return", signs.RETURN_RE),
+    ("verified", signs.VERIFIED_RE),
     ("past", signs.PAST_RE),
     ("all", signs.ALL_RE),
     ("none", signs.NONE_RE),
@@ -114,7 +119,7 @@ _MODAL_ZH_RE: Final = re.compile(
     "不可以|可以|不能够?|能够|不会|不用|不要|不必|不需要|不肯|不愿意?|不想|不是|不让|不准|不许|不到|不得|没有|从来不?|从不|绝不|一直|已经|现在|还是"
 )
 _NOT_DENIED_ZH: Final = frozenset(words.NOT_DENIED_CHINESE.split())
-_PLAIN_VERBS_ZH: Final = frozenset("喝吃弹穿戴骑")
+_PLAIN_VERBS_ZH: Final = frozenset("喝吃弹穿戴骑养")
 _VERBS_ZH: Final = frozenset("喝吃弹拉吹唱下打骑穿戴养学坐")
 _FROM_WEEKDAY_ZH_RE: Final = re.compile(r"(周[一二三四五六日天])起")
 _HARMLESS_RE: Final = re.compile(
@@ -144,13 +149,15 @@ _NO_SUBJECT_ZH_RE: Final = re.compile(
     r"(?:^|[,.;!?。，；！？]\s*)(?:刚|已经|终于|总算|昨天|今天|上周|上个?月|这周|现在|又|重新|还是|老老实实)*"
     r"(?:跳槽|搬[到去进回]|换[成到了]|改[成到用吃喝坐走住写学]|转[到去岗]|辞|离职|入职|戒|停了|不[做用吃喝干去住坐]了|回[到去来]?|开始|住|吃|用)"
 )
-_LEFT_BEHIND_RE: Final = re.compile(r"\b(?:off|from|not|no longer)\s+(?:port\s+)?(\d[\d,.]*\d|\d|[a-z]+)|(?:不是|没有|没|从)\s*(\d+)")
+_LEFT_BEHIND_RE: Final = re.compile(
+    r"\b(?:off|from|not|no longer)\s+(?:port\s+)?(\d[\d,.]*\d|\d|[a-z]+)|(?:不是|没有|没|从)\s*(\d+)"
+)
 _CLAUSE_RE: Final = re.compile(
     r"[,;:.!?\uff0c\uff1b\uff1a。\uff01\uff1f、\u2014]+(?=\s|$|[^\d\s])|\b(?:but|though|although|because|so|and|whereas|while)\b"
     r"|但是?|可是?|不过(?!敏)|所以|因为",
     re.IGNORECASE,
 )
-_SUBJECT_RE: Final = re.compile(r"\bthe user(?:'s|\u2019s)?\b|用户|本人")
+_SUBJECT_RE: Final = re.compile(r"\bthe user(?:'s|\u2019s)?\b|(?:^|[.;:]\s*)user(?:'s|\u2019s)?\b|用户|本人")
 _HAN_RUN_RE: Final = re.compile(f"[{HAN}]+")
 _NAME_RE: Final = re.compile(
     r"(?<![.!?\u201c\"] )(?<=\w[ ,'\u2019-])[A-Z][\w\u00c0-\u024f-]+|\b[A-Za-z]*\d[\w-]*\b|\b[A-Z]\b(?<!\bI)"
@@ -275,6 +282,7 @@ def _read(text: str) -> Reading:
     denied: set[str] = set()
     denied_clauses: list[frozenset[str]] = []
     leads: list[str] = []
+    openings: set[str] = set()
     before: dict[str, str] = {}
     counted: set[str] = set()
     last: list[str] = []
@@ -291,7 +299,9 @@ def _read(text: str) -> Reading:
         if not order:
             main = negative
         order.extend(clause_terms)
-        leads.append(_lead(clause.strip(), [t for t in clause_terms if t not in _LEADS_NOTHING] or clause_terms))
+        telling = _telling(clause_terms)
+        leads.append(_lead(clause.strip(), telling or clause_terms))
+        openings.update(telling[:2])
         before = preceding | before
         counted.update(_counted(clause_terms))
         last = clause_terms
@@ -309,6 +319,7 @@ def _read(text: str) -> Reading:
         order=tuple(order),
         denied=frozenset(denied),
         denies=main,
+        negated=polarity(folded) == "-",
         grams=frozenset(bare[at : at + 2] for at in range(len(bare) - 1)),
         values=_values(folded),
         numbers=_numbers(folded),
@@ -319,6 +330,7 @@ def _read(text: str) -> Reading:
         people=people,
         leads_with=_lead(folded, order),
         leads=tuple(leads),
+        openings=frozenset(openings),
         before=before,
         counted=frozenset(counted),
         about_self=_about_self(folded),
@@ -366,6 +378,18 @@ def _clause(clause: str) -> tuple[list[str], bool, dict[str, str]]:
             before.setdefault(term, previous)
         previous = term
     return found, negative, before
+
+
+def _telling(clause_terms: list[str]) -> list[str]:
+    """The words of a clause that may say what it is of: no words of change, no measures and what they count."""
+    found = []
+    counts = False
+    for term in clause_terms:
+        measure = term.isdigit() or term in _MEASURE_TERMS or bool(_MEASURE_RE.match(term))
+        if not measure and not counts and term not in _LEADS_NOTHING:
+            found.append(term)
+        counts = measure and term.isdigit()
+    return found
 
 
 def _counted(clause_terms: list[str]) -> Iterator[str]:

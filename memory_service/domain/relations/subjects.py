@@ -43,9 +43,30 @@ def returns_to(replaced: Reading, held: Reading, later: Reading) -> bool:
     """
     if "return" not in later.signs or later.scopes - held.scopes:
         return False
-    again = in_common(replaced, later)
-    named = bool(replaced.names & later.names)
-    # What the held one says as well speaks for neither.
+    if replaced.names & later.names and "change" in held.signs:
+        return True  # what it left is named in what is held as well
+    # What the held one says as well speaks for neither, nor does what both are of.
     telling = {t for t in replaced.terms if has(later, t) and not has(held, t) and t not in CHANGE_WORDS}
-    telling |= {value for _, value in replaced.values & later.values if (_, value) not in held.values}
-    return bool(telling) and (named or again >= _RETURN_SHARED_MIN)
+    if replaced.leads[:1] != ("self",):
+        telling -= replaced.openings
+    telling |= {value for _, value in (replaced.values & later.values) - held.values}
+    return bool(telling) and in_common(replaced, later) >= _RETURN_SHARED_MIN
+
+
+_TELLERS: Final = frozenset(
+    word
+    for line in (
+        "doctor landlord landladi financ hr boss manag offic team letter email mail bank council clinic school coach",
+        "财务 房东 甲方 乙方 教练 医生 老师 领导 老板 客服 物业 公司 学校 医院 银行 通知 公告",
+    )
+    for word in line.split()
+)
+
+
+def of_other_things(earlier: Reading, later: Reading) -> bool:
+    """Whether each opens with a thing that the other has not; who only tells of it ("the landlord says") is none."""
+    lead = next((one for one in later.leads if one not in _TELLERS and one not in later.people), "")
+    mine = earlier.leads[0] if earlier.leads else ""
+    if not lead or not mine or "self" in (lead, mine) or any(len(w) == 1 and not w.isascii() for w in (lead, mine)):
+        return False  # of a name that no dictionary has one character tells nothing
+    return not has(earlier, lead) and not has(later, mine)
