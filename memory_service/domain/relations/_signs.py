@@ -128,7 +128,7 @@ MOMENT_RE: Final = re.compile(
 # Who has looked knows: what is said after checking stands against what was only said.
 VERIFIED_RE: Final = re.compile(
     r"\b(?:(?:double|re)?-?checked|confirmed|verified|measured|counted(?: again)?|looked (?:it |this |that )?up"
-    r"|dug (?:it )?out
+    r"|dug (?:it )?out"
     r"|(?:asked|rang|called|phoned) (?:him|her|them|the|up)|turns out|it says|says here|signed copy|in writing)\b"
     r"|确认过?|核对|核实|查[了过到]|问过|翻[到出]|量[了过]|数[了过]|白纸黑字|打电话问|原来(?=是|他|她|它|那)",
 )
@@ -142,9 +142,8 @@ RETURN_RE: Final = re.compile(
 # For a while, whose end need not be named: an exception to what holds, and no change of it.
 PASSING_RE: Final = re.compile(
     r"(?<!of )(?<!from )(?<!starting )(?<!since )\bthis (?:week|weekend|month|morning|afternoon|evening)\b"
-    r"|\b(?:today|tonight) only\b|\bfor (?:now|the moment|the time being|(?:the )?(?:next|coming|rest)|(?:a|an|one|two|three"
-    r"|four|five|six|\d+|a few|a"
-    r" couple of) (?:bit|while|days?|nights?|weeks?|fortnight|months?))\b|\b(?:un)?till?\b|\btemporar"
+    r"|\b(?:today|tonight) only\b|\bfor (?:now|the moment|the time being|(?:the )?(?:next|coming|rest)"
+    r"|(?:a|an|one|two|three|four|five|six|\d+|a few|a couple of) (?:bit|while|days?|nights?|weeks?|fortnight|months?))\b|\b(?:un)?till?\b|\btemporar"
     r"|(?<!从)这(?:周|两天|几天|两周|个月|阵子)(?!起|开始)|暂时|临时|先.{0,4}几天|接下来|未来|直到",
 )
 

@@ -81,7 +81,8 @@ _NO_LABEL_EN: Final = frozenset(
     word
     for line in (
         "is are was to at from for by about around roughly of in on with the and or than over under up only just",
-        "now a an be takes take took costs cost need needs have has had got get like say says said not no out down back go",
+        "now a an be takes take took costs cost",
+        "need needs have has had got get like say says said not no out down back go",
         "goes us we me i you they it he she",
     )
     for word in line.split()
