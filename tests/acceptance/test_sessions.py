@@ -7,7 +7,9 @@ import random
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
+import asyncpg
 import pytest
 
 from memory_service.adapters.tokenizers import load_tokenizers
@@ -311,6 +313,12 @@ async def test_nothing_of_a_session_is_ever_on_disk(service: ServiceProcess, mem
         await talk.context(mark)
     written = await memory.write("a memory, so that something is written")
     assert written.memory is not None
+    # In the log of changes a text may lie across two pages; in the tables, once they are written, it is whole.
+    connection: Any = await asyncpg.connect(service.stack().database_url)
+    try:
+        await connection.execute("CHECKPOINT")
+    finally:
+        await connection.close()
     found = await asyncio.to_thread(_files_with, service.data_dir, mark.encode())
     assert found == []
     assert mark not in service.log
