@@ -348,7 +348,7 @@ class MemoryStore(Protocol):
         ...
 
     async def store_vectors(self, owner: OwnerKey, fragments: Sequence[Fragment]) -> None:
-        """Store vectors made later; fragments whose memory was forgotten meanwhile are passed over.
+        """Store vectors made later; fragments that are gone, or have another text in their place, are passed over.
 
         Moves the owner's memories into the next delta by raising the owner's revision.
         """

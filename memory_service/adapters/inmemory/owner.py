@@ -453,7 +453,12 @@ class OwnerData:
             memory = self.memory(fragment.memory_id)
             pieces = {} if memory is None else memory.pieces.get(fragment.content_version, {})
             piece = pieces.get(fragment.ordinal)
-            if memory is not None and piece is not None and fragment.vector is not None:
+            if (
+                memory is not None
+                and piece is not None
+                and piece.text == fragment.text
+                and fragment.vector is not None
+            ):
                 kept.append((memory, piece, fragment, half_precision(fragment.vector)))
         if not kept:
             return

@@ -262,6 +262,7 @@ class PostgresMemoryStore:
             [f.memory_id for f in given],
             [f.content_version for f in given],
             [f.ordinal for f in given],
+            [f.text for f in given],
             [f.model_id for f in given],
             [rows.halfvec_of(f.vector) for f in given if f.vector is not None],
         )
