@@ -385,7 +385,7 @@ async def build_application(
             Periodic("experiment_counts", settings.access_flush_seconds, outcomes.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
             Periodic("partitions", _PARTITIONS_SECONDS, learning.prepare),
-            Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
+            Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry, clock).run_once),
             *(_work(settings, backend, schedule, learning, clock, ids, telemetry) if settings.worker else ()),
         ),
     )

@@ -400,7 +400,7 @@ async def test_a_vector_on_its_way_is_not_given_to_other_words_in_its_place(scen
             await world.changes.apply(ws, by)
 
     embedder = Slow(world.embedder, Once(erase_and_reword))
-    backfill = Backfill(scene.store, world.snapshots, embedder, Silent())
+    backfill = Backfill(scene.store, world.snapshots, embedder, Silent(), world.clock)
     await backfill._owner(owner, embedder.model.id)
     assert MARK not in await scene.held()
     assert (await piece_of(scene, new.id, 1)).vector is None

@@ -118,6 +118,12 @@ class StoredMemory:
             if model_id not in piece.vectors:
                 yield self._fragment(content_version, ordinal, piece, "")
 
+    @property
+    def unembedded(self) -> bool:
+        """Whether a fragment of the present text has no vector at all."""
+        pieces = self.pieces.get(self.versions[-1].content_version, {}).values()
+        return not self.forgotten and any(not piece.vectors for piece in pieces)
+
     def fragments(self, content_version: int) -> Iterator[Fragment]:
         """Fragments of one text; one for each model where several have a vector of it."""
         for ordinal, piece in sorted(self.pieces.get(content_version, {}).items()):
