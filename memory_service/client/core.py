@@ -83,7 +83,7 @@ class Core(PolicyCalls, Decisions):
         order given; up to `concurrency` batches of different users travel at once. `timeout_seconds` is for
         each batch (60 s by default). `items` is read as it is needed, so it may be long.
         """
-        if not 1 <= batch_size <= 500:
+        if not 1 <= encode.integer(batch_size, "batch_size") <= 500:
             raise InvalidArgument(
                 "batch_size must lie between 1 and 500", reason="FIELD_OUT_OF_RANGE", field="batch_size"
             )
@@ -92,7 +92,7 @@ class Core(PolicyCalls, Decisions):
             send=lambda owner, batch: self._send_batch(owner, batch, context, timeout_seconds),
             start=self._wire.start,
             batch_size=batch_size,
-            concurrency=max(1, concurrency),
+            concurrency=max(1, encode.integer(concurrency, "concurrency")),
             on_progress=on_progress,
         )
         return await writer.run(items)
