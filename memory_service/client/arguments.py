@@ -26,6 +26,8 @@ Check = Callable[[Any, str], None]
 
 _LISTS: Final = (collections.abc.Sequence, collections.abc.Iterable, list, tuple, set, frozenset)
 _TEXTS: Final = (str, bytes, bytearray)
+_NOTHING: Final = ()
+"""The default of most lists, which need not be looked at."""
 _RENAMED: Final = {"where": "filter"}
 _ITEMS_LOOKED_AT: Final = (list, tuple, set, frozenset)
 """Of other iterables what they give is seen when it is sent: to look at it here would use it up."""
@@ -62,27 +64,30 @@ def _checked(method: Method) -> Method:
                 made |= _fields_of(hint)
         return made
 
-    def look(self: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        given = signature.bind(self, *args, **kwargs).arguments  # a TypeError for unknown arguments, as ever
+    own = list(signature.parameters)[1:]
+
+    def look(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        # What is no argument at all is a TypeError of the method's own, as ever.
         known = checks()
-        for name, value in given.items():
+        for name, value in zip(own, args, strict=False):
             if name in known:
                 known[name](value, _RENAMED.get(name, name))
-        for name in kwargs.keys() & known.keys() - signature.parameters.keys():
-            known[name](kwargs[name], f"memory.{name}")
+        for name, value in kwargs.items():
+            if name in known:
+                known[name](value, _RENAMED.get(name, name) if name in own else f"memory.{name}")
 
     if inspect.iscoroutinefunction(method):
 
         @wraps(method)
         async def called(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-            look(self, args, kwargs)
+            look(args, kwargs)
             return await method(self, *args, **kwargs)
 
         return typing.cast("Method", called)
 
     @wraps(method)
     def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        look(self, args, kwargs)
+        look(args, kwargs)
         return method(self, *args, **kwargs)
 
     return typing.cast("Method", call)
@@ -209,6 +214,8 @@ def _list(origin: Any, inner: tuple[Any, ...]) -> Check:
     items = [_check_of(one, strict=True) for one in inner if one is not ... and inner != (float,)]
 
     def look(value: object, field: str) -> None:
+        if value is _NOTHING:
+            return
         if not isinstance(value, collections.abc.Iterable) or isinstance(value, (*_TEXTS, Mapping)):
             raise _wrong(field, "a list", value)
         if pair and (not isinstance(value, tuple) or len(value) != len(items)):

@@ -124,6 +124,21 @@ class Plumbing:
         self._learn_change(owner, began, response, own, replayed=response.replayed)
         return response
 
+    async def _made(
+        self,
+        rpc: Rpc[ChangeRequest, Changed],
+        request: ChangeRequest,
+        user: str | None,
+        request_id: str | None,
+        dot: t.Dot | None,
+        context: t.ContextArgument,
+        timeout_seconds: float | None,
+    ) -> Changed:
+        """Make a change: say whose it is and what its author had seen, send it, and learn from the answer."""
+        owner = self._user(user)
+        self._address(request, owner, request_id, dot, context)
+        return await self._change(rpc, request, owner, timeout_seconds)
+
     def _learn_change(
         self,
         owner: str,

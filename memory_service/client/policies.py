@@ -273,7 +273,6 @@ class PolicyCalls(Plumbing):
 
         Raises FailedPrecondition (REVIEW_NOT_WAITING) for a memory that this decision is not about.
         """
-        owner = self._user(user)
         chosen = encode.number(api.ReviewDecision, "REVIEW_DECISION", p.ReviewDecision, decision, "decision")
         request = api.DecideReviewRequest(
             memory_id=encode.text(memory_id, "memory_id"),
@@ -281,8 +280,8 @@ class PolicyCalls(Plumbing):
             reason=encode.text(reason, "reason"),
             etag=encode.text(etag, "etag"),
         )
-        self._address(request, owner, request_id, dot, context)
-        return decode.write_result(await self._change(rpcs.DECIDE_REVIEW, request, owner, timeout_seconds))
+        made = await self._made(rpcs.DECIDE_REVIEW, request, user, request_id, dot, context, timeout_seconds)
+        return decode.write_result(made)
 
 
 def _edit(expected_version: int, reason: str) -> dict[str, Any]:
