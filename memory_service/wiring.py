@@ -76,6 +76,7 @@ from memory_service.app.watch import Watch
 from memory_service.app.write import Write
 from memory_service.config import EmbedderName, Settings
 from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
+from memory_service.domain.ids import Revision
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.jobs.backfill import Backfill
 from memory_service.jobs.runner import Periodic
@@ -85,6 +86,7 @@ from memory_service.ports.cold_store import ColdStore
 from memory_service.ports.embedder import Embedder
 from memory_service.ports.job_queue import WorkSettings
 from memory_service.ports.sessions import SessionLimits
+from memory_service.ports.snapshots import NO_REVISION
 from memory_service.transport.admin_servicer import AdminServicer, ServerFacts
 from memory_service.transport.changes import ChangeCalls
 from memory_service.transport.identity import Authenticator
@@ -210,7 +212,13 @@ async def build_application(
     store = backend.memories
     cache = RedisSharedCache(RedisSettings(url=redis_url), clock) if redis_url else InMemorySharedCache(clock)
     l2 = L2Snapshots(StoreSnapshots(store, model, clock, telemetry), store, cache, model, clock, telemetry)
-    feed = ChangeFeed()
+    feed, memos = ChangeFeed(), Memos()
+
+    def heard(owner_id: str, revision: Revision) -> None:
+        feed.announce(owner_id, revision)
+        if revision == NO_REVISION:  # another process forgot something
+            memos.drop_owner(owner_id)
+
     l1 = L1Snapshots(
         l2,
         store,
@@ -219,7 +227,7 @@ async def build_application(
         clock,
         telemetry,
         L1Settings(bytes_max=settings.l1_bytes_max, staleness_seconds_max=settings.staleness_seconds_max),
-        feed.announce,
+        heard,
     )
     l1.start()
     vocabulary = Vocabulary.of(unknown=settings.unknown_predicates)
@@ -261,7 +269,7 @@ async def build_application(
     calls = ChangeCalls(
         write_case=write,
         correct_case=Correct(changes),
-        forget_case=Forget(changes, drops, session_store),
+        forget_case=Forget(changes, drops, session_store, memos),
         rollback_case=Rollback(changes),
         resolve_case=Resolve(changes),
         revoke_case=Revoke(changes),
@@ -291,7 +299,7 @@ async def build_application(
     sessions = Sessions(
         store=session_store,
         snapshots=l1,
-        memos=Memos(),
+        memos=memos,
         tokens=tokens,
         clock=clock,
         ids=ids,
@@ -377,7 +385,7 @@ async def build_application(
             Periodic("experiment_counts", settings.access_flush_seconds, outcomes.flush),
             Periodic("cache_drops", _DROPS_SECONDS, drops.retry),
             Periodic("partitions", _PARTITIONS_SECONDS, learning.prepare),
-            Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry).run_once),
+            Periodic("backfill", _BACKFILL_SECONDS, Backfill(store, l1, embedder, telemetry, clock).run_once),
             *(_work(settings, backend, schedule, learning, clock, ids, telemetry) if settings.worker else ()),
         ),
     )

@@ -119,9 +119,10 @@ class ColdStorage:
     async def _give_back(self, owner: OwnerKey, rows: Sequence[SearchRow]) -> None:
         """Give memories that are hot again the vectors they had, where their pieces are the same.
 
-        The store passes over what was forgotten.
+        Those of another model are made anew, as if there were none. The store passes over what was forgotten.
         """
         vectors: list[Fragment] = []
+        model = self.changes.drafting.embedder.model
         async with self.changes.store.change(owner) as change:
             for row in rows:
                 for content_version in {f.content_version for f in row.fragments}:
@@ -130,7 +131,9 @@ class ColdStorage:
                     vectors += [
                         f
                         for f in row.fragments
-                        if f.vector is not None and (f.content_version, f.ordinal, f.text) in same
+                        if f.vector is not None
+                        and f.model_id == model.id
+                        and (f.content_version, f.ordinal, f.text) in same
                     ]
         if vectors:
             await self.changes.store.store_vectors(owner, vectors)

@@ -13,7 +13,22 @@ from numpy.typing import NDArray
 from memory_service.domain.ids import MemoryId, Revision
 from memory_service.domain.memory import Assertion, Kind, MemoryHead, Source, Visibility
 from memory_service.domain.records import MemoryFilter
+from memory_service.domain.session.model import SessionId
 from memory_service.domain.vector_clock import Dot, VectorClock
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOrigin:
+    """The state of a session as it was read, for what is made of it to be refused when a part was forgotten (B3).
+
+    Attributes:
+        turn_ids: the turns that it is known to be made of.
+        forgot_at: see `StateBlock`.
+    """
+
+    session: SessionId
+    turn_ids: tuple[str, ...]
+    forgot_at: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +36,7 @@ class Statement:
     """What a writer wants remembered, as given: None and empty mean "not given".
 
     Attributes:
+        made_of: the state of a session that the service made it of; no caller gives it.
         time_zone: IANA name by which relative dates in the text are read; "" is UTC.
         vector: the writer's own vector of the text, shape (dimension,).
     """
@@ -46,6 +62,7 @@ class Statement:
     process: str = ""
     reference: str = ""
     derived_from: tuple[MemoryId, ...] = ()
+    made_of: SessionOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,12 +73,13 @@ class EditVocabulary:
 
         Raises:
             NotFound: VERSION_NOT_FOUND. FailedPrecondition: PREDICATE_IN_USE.
+            InvalidInput: FIELD_INVALID for a version that lacks the word that unknown ones take their rules from.
         """
         if version == 0:
             target = self.changes.policies.start.vocabulary_of(tenant)
         else:
             target = vocabulary_of(await self.changes.past(tenant, VOCABULARY, version))
-        return await self._change(tenant, by, lambda _: target)
+        return await self._change(tenant, by, lambda _: target.complete("version"))
 
     async def history(self, tenant: TenantId, limit: int, before: int) -> list[PolicyDocument]:
         """Versions, newest first."""

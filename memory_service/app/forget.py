@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, cast
+from typing import cast
 
 from memory_service.app.cache_drops import CacheDrops
 from memory_service.app.causality import context_after
@@ -25,6 +25,8 @@ from memory_service.app.merging import Merging
 from memory_service.app.replay import clock_of, stored_outcome
 from memory_service.app.service import Changes, statement_payload
 from memory_service.app.session_blocks import PROCESS as SUMMARY_PROCESS
+from memory_service.app.session_memos import Memos
+from memory_service.app.session_stones import stop_turns
 from memory_service.app.targets import not_found, slot_key
 from memory_service.app.validation import check_list, check_meta, check_name, check_slot, check_statement
 from memory_service.app.workspace import Authorship, Workspace
@@ -62,6 +64,7 @@ class Forget:
     changes: Changes
     drops: CacheDrops
     sessions: SessionStore | None = None
+    memos: Memos | None = None
 
     async def __call__(self, owner: OwnerKey, command: ForgetCommand, meta: ChangeMeta) -> ForgetResult:
         """Forget what the command names and what was derived from it, in one commit.
@@ -84,25 +87,25 @@ class Forget:
             await self.drops.drop(owner)
         if not command.validate_only and not result.replayed:
             self.changes.telemetry.count("memories_forgotten_total", len(result.ids))
-            await self._forget_turns(owner, said)
+            await self._forget_turns(owner, said, result.revision)
         return result
 
-    async def _forget_turns(self, owner: OwnerKey, said: Sequence[SourceTurn]) -> None:
+    async def _forget_turns(self, owner: OwnerKey, said: Mapping[SessionId, Sequence[str]], at: Revision) -> None:
         """Take the turns out of sessions under way. The forgetting is committed: when working memory is away this
-        is counted, and they stay there until their time ends."""
-        by_session: dict[SessionId, set[str]] = {}
-        for turn in said:
-            by_session.setdefault(turn.session, set()).add(turn.turn_id)
-        for session, turn_ids in by_session.items():
+        is counted, and they stay there until their time ends. What is then made of such a session meets the
+        session's tombstone (`Summaries`)."""
+        for session, turn_ids in said.items():
             try:
                 if self.sessions is not None:
-                    await self.sessions.forget_turns(owner, session, turn_ids, self.changes.clock.now())
+                    await self.sessions.forget_turns(owner, session, turn_ids, self.changes.clock.now(), at)
             except MemoryServiceError as error:
                 self.changes.telemetry.count("session_forget_failures_total", reason=error.reason.value)
+        if self.memos is not None:
+            self.memos.drop_owner(str(owner.id))
 
     async def _commit(
         self, owner: OwnerKey, command: ForgetCommand, meta: ChangeMeta, where: MemoryFilter | None
-    ) -> tuple[ForgetResult, Sequence[SourceTurn]]:
+    ) -> tuple[ForgetResult, Mapping[SessionId, Sequence[str]]]:
         """The answer, and the turns that what was forgotten came from."""
         async with self.changes.store.change(owner) as change:
             workspace = Workspace.of(change, self.changes.ids, owner)
@@ -111,15 +114,17 @@ class Forget:
             if not command.validate_only:
                 known = await stored_outcome(workspace, _OPERATION, meta, digest)
             if known is not None:
-                return _replayed(known, meta), ()
+                return _replayed(known, meta), {}
             heads = await self._with_summaries(workspace, await self._targets(workspace, command, where))
             if command.validate_only:
                 preview = tuple(heads[: limits.PREVIEW_MEMORIES_MAX])
                 state = workspace.state
-                return ForgetResult([h.id for h in heads], preview, state.revision, state.clock, None), ()
+                return ForgetResult([h.id for h in heads], preview, state.revision, state.clock, None), {}
             said = await _source_turns(workspace, heads)
             by = await self.changes.author(workspace, meta)
             result = await self._forget(workspace, heads, command, by, digest)
+            for session, turn_ids in said.items():
+                stop_turns(workspace, session, turn_ids, by)
             await self.changes.apply(workspace, by)
         return result, said
 
@@ -259,7 +264,7 @@ class Forget:
         session may repeat it; it has no words of its own to lose.
         """
         found = {head.id: head for head in heads}
-        sessions = {turn.session for turn in await _source_turns(workspace, heads)}
+        sessions = (await _source_turns(workspace, heads)).keys()
         if not sessions:
             return list(heads)
         # Not by session: sessions that came to the same have one summary, of which the newest version names the last.
@@ -377,24 +382,17 @@ class Forget:
         return ForgetResult(ids, (), state.revision, clock, by.dot)
 
 
-class SourceTurn(NamedTuple):
-    """A turn that a memory names as its source."""
-
-    session: SessionId
-    turn_id: str
-
-
-async def _source_turns(workspace: Workspace, heads: Sequence[MemoryHead]) -> list[SourceTurn]:
-    """The turns that these memories, in any version, name as their source, each once."""
-    found: dict[SourceTurn, None] = {}
+async def _source_turns(workspace: Workspace, heads: Sequence[MemoryHead]) -> dict[SessionId, list[str]]:
+    """The turns, by session, that these memories, in any version, name as their source, each once."""
+    found: dict[SessionId, dict[str, None]] = {}
     for head in heads:
         if _summarises(head):
             continue
         for version in await _versions(workspace, head):
             named = version.provenance
             if named.session and named.reference:
-                found[SourceTurn(SessionId(named.session), named.reference)] = None
-    return list(found)
+                found.setdefault(SessionId(named.session), {})[named.reference] = None
+    return {session: list(turn_ids) for session, turn_ids in found.items()}
 
 
 async def _versions(workspace: Workspace, head: MemoryHead) -> list[MemoryVersion]:

@@ -12,20 +12,18 @@ from enum import StrEnum
 from typing import Final
 
 from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect
+from memory_service.app.one_memory import change_one
 from memory_service.app.policies import OwnerPolicies
-from memory_service.app.replay import replayed, stored_outcome
-from memory_service.app.service import Changes, for_writer
-from memory_service.app.targets import check_etag, not_found
+from memory_service.app.service import Changes
 from memory_service.app.tokens import Tokens
-from memory_service.app.validation import check_count, check_meta, check_name
+from memory_service.app.validation import check_count, check_name
 from memory_service.app.workspace import Authorship, Workspace, affected
 from memory_service.domain import limits
-from memory_service.domain.errors import AlreadyExists, Conflict, FailedPrecondition, Reason
+from memory_service.domain.errors import AlreadyExists, FailedPrecondition, Reason
 from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import MemoryId, OwnerKey
 from memory_service.domain.memory import STANDING_STATUSES, MemoryHead, Source, Status, Tier
 from memory_service.domain.records import JournalEvent, MemoryFilter
-from memory_service.domain.slots import payload_digest
 from memory_service.domain.vocabulary import Vocabulary
 from memory_service.ports.memory_store import MemoryStore
 
@@ -161,36 +159,14 @@ class Review:
             Conflict: ETAG_MISMATCH when it changed since the etag or the context was read.
             AlreadyExists: on taking a rejection back, when another memory says the same by now.
         """
-        check_meta(meta)
-        check_name(command.reason, "reason", limit=limits.REASON_CHARS_MAX)
-        check_name(command.etag, "etag")
-        async with self.changes.store.change(owner) as change:
-            workspace = Workspace.of(change, self.changes.ids, owner)
-            payload = [str(command.memory_id), command.decision.value, command.etag, command.reason]
-            digest = payload_digest(workspace.state.salt, _OPERATION, payload)
-            known = await stored_outcome(workspace, _OPERATION, meta, digest)
-            if known is not None:
-                return for_writer(await replayed(workspace, known), meta)
-            heads = await workspace.change.heads([command.memory_id])
-            if not heads:
-                raise not_found(command.memory_id, "memory_id")
-            (head,) = heads
-            check_etag(head, command.etag)
+
+        async def stage(workspace: Workspace, head: MemoryHead, by: Authorship) -> ChangeResult:
             await workspace.load([head.current.slot], [head.current.claim])
             workspace.adopt([head])
-            by = await self.changes.author(workspace, meta)
-            if not await workspace.state_seen(head, by):
-                raise Conflict(
-                    Reason.ETAG_MISMATCH,
-                    "the memory has changed since the context was read",
-                    field="context",
-                    metadata={"etag": head.etag},
-                )
-            result = self._decide(workspace, head, command, by)
-            workspace.answer(_OPERATION, by, digest, result)
-            await self.changes.apply(workspace, by)
-        self.changes.committed(owner, result.revision)
-        return for_writer(result, meta)
+            return self._decide(workspace, head, command, by)
+
+        more = [command.decision.value]
+        return await change_one(self.changes, owner, command, meta, operation=_OPERATION, more=more, stage=stage)
 
     def _decide(self, workspace: Workspace, head: MemoryHead, command: ReviewCommand, by: Authorship) -> ChangeResult:
         words = self.changes.vocabulary_of(workspace.owner)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect, RollbackCommand
-from memory_service.app.replay import replayed, stored_outcome
-from memory_service.app.service import Changes, for_writer
-from memory_service.app.targets import check_etag, not_found
-from memory_service.app.validation import check_count, check_meta, check_name
+from memory_service.app.one_memory import change_one
+from memory_service.app.service import Changes
+from memory_service.app.validation import check_count
 from memory_service.app.workspace import Authorship, Workspace
-from memory_service.domain import limits
-from memory_service.domain.errors import AlreadyExists, Conflict, NotFound, Reason
+from memory_service.domain.errors import AlreadyExists, NotFound, Reason
 from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import OwnerKey
 from memory_service.domain.memory import Cardinality, MemoryHead, MemoryVersion, Status, Tier
 from memory_service.domain.records import JournalEvent
-from memory_service.domain.slots import payload_digest
 from memory_service.domain.vector_clock import COUNTER_MAX
 
 _OPERATION = "rollback"
@@ -58,45 +55,25 @@ class Rollback:
             Conflict: ETAG_MISMATCH when the memory changed since the etag or the context was read.
             AlreadyExists: when another memory already makes the old version's claim.
         """
-        check_meta(meta)
         check_count(command.version, "version", minimum=1, maximum=COUNTER_MAX)
-        check_name(command.reason, "reason", limit=limits.REASON_CHARS_MAX)
-        check_name(command.etag, "etag")
-        async with self.changes.store.change(owner) as change:
-            workspace = Workspace.of(change, self.changes.ids, owner)
-            payload = [str(command.memory_id), command.version, command.etag, command.reason]
-            digest = payload_digest(workspace.state.salt, _OPERATION, payload)
-            known = await stored_outcome(workspace, _OPERATION, meta, digest)
-            if known is not None:
-                return for_writer(await replayed(workspace, known), meta)
-            head, old = await self._find(workspace, command)
+
+        async def stage(workspace: Workspace, head: MemoryHead, by: Authorship) -> ChangeResult:
+            old = await self._find(workspace, command, head)
             await workspace.load([old.slot, head.current.slot], [old.claim])
             workspace.adopt([head])
             if workspace.forgotten_since(old):
                 raise _without_content(command, head)
-            by = await self.changes.author(workspace, meta)
-            if not command.etag and not await workspace.state_seen(head, by):
-                raise Conflict(
-                    Reason.ETAG_MISMATCH,
-                    "the memory has changed since the context was read",
-                    field="context",
-                    metadata={"etag": head.etag},
-                )
-            result = self._roll_back(workspace, head, old, command, by)
-            workspace.answer(_OPERATION, by, digest, result)
-            await self.changes.apply(workspace, by)
-        self.changes.committed(owner, result.revision)
-        return for_writer(result, meta)
+            return self._roll_back(workspace, head, old, command, by)
 
-    async def _find(self, workspace: Workspace, command: RollbackCommand) -> tuple[MemoryHead, MemoryVersion]:
-        heads = await workspace.change.heads([command.memory_id])
-        if not heads:
-            raise not_found(command.memory_id, "memory_id")
-        check_etag(heads[0], command.etag)
+        return await change_one(
+            self.changes, owner, command, meta, operation=_OPERATION, more=[command.version], stage=stage
+        )
+
+    async def _find(self, workspace: Workspace, command: RollbackCommand, head: MemoryHead) -> MemoryVersion:
         for version in await workspace.change.versions(command.memory_id):
             if version.version == command.version and not version.redacted:
-                return heads[0], version
-        raise _without_content(command, heads[0])
+                return version
+        raise _without_content(command, head)
 
     def _roll_back(
         self,

@@ -104,7 +104,7 @@ def statement_payload(statement: Statement) -> dict[str, Any]:
     payload: dict[str, Any] = {
         name: getattr(statement, name)
         for name in Statement.__dataclass_fields__
-        if name not in ("vector", "assertion")
+        if name not in ("vector", "assertion", "made_of")
     }
     assertion = statement.assertion
     payload["assertion"] = [assertion.subject, assertion.predicate, assertion.object] if assertion else None

@@ -9,7 +9,9 @@ from datetime import datetime
 
 import structlog
 
-from memory_service.app.commands import ChangeMeta, Statement
+from memory_service.app.commands import ChangeMeta, Effect, SessionOrigin, Statement
+from memory_service.app.session_stones import SessionStones
+from memory_service.app.workspace import Workspace
 from memory_service.app.write import Write
 from memory_service.domain import limits
 from memory_service.domain.errors import MemoryServiceError
@@ -58,19 +60,43 @@ class Summaries:
         The blocks go only after the summary is durable. The request id names session and blocks, so that whoever is
         killed in between, or does it at the same time, makes one memory. A failure is counted, and tried again when
         the state changes next; the turns that made the block are kept all the same.
+
+        What was forgotten since the blocks were made, or is in them although it was forgotten before (working memory
+        was away then, or the turn came late), is told by the session's tombstone when the summary is to be
+        committed: then there is no summary, and the state begins anew (B3).
         """
         try:
-            blocks = await self.store.blocks(owner, facts.id)
-            if len(blocks) <= limits.SESSION_BLOCKS_MAX:
-                return False
-            old = blocks[:SUMMARISED]
-            await self.write.one(owner, await self._statement(facts, old), _meta(facts, old, actor))
-            await self.store.drop_blocks(owner, facts.id, old[-1].sequence)
+            outcome = await self._handed_over(owner, facts, actor)
         except MemoryServiceError as error:
-            self.telemetry.count("session_blocks_total", outcome="summary_failed")
+            outcome = "summary_failed"
             _log.warning("blocks not summarised", reason=error.reason.value)
+        if outcome:
+            self.telemetry.count("session_blocks_total", outcome=outcome)
+        return outcome == "summarised"
+
+    async def _handed_over(self, owner: OwnerKey, facts: SessionFacts, actor: str) -> str:
+        """What became of the oldest blocks; "" when there are not enough of them."""
+        blocks = await self.store.blocks(owner, facts.id)
+        if len(blocks) <= limits.SESSION_BLOCKS_MAX:
+            return ""
+        old = blocks[:SUMMARISED]
+        result = await self.write.one(owner, await self._statement(facts, old), _meta(facts, old, actor))
+        if result.effect is Effect.SUPPRESSED and await self._began_anew(owner, facts, old):
+            return "forgotten"
+        await self.store.drop_blocks(owner, facts.id, old[-1].sequence)
+        return "summarised"
+
+    async def _began_anew(self, owner: OwnerKey, facts: SessionFacts, old: Sequence[StateBlock]) -> bool:
+        """Take what was forgotten out of the session, if it may be in these blocks."""
+        changes, origin = self.write.changes, _origin(facts, old)
+        now = changes.clock.now()
+        view = await self.store.read(owner, facts.id, turns=limits.SESSION_TURNS_MAX, touch=False, now=now)
+        async with changes.store.change(owner) as change:
+            stones = await SessionStones.of(Workspace.of(change, changes.ids, owner), facts.id)
+        if not stones.stop(origin):
             return False
-        self.telemetry.count("session_blocks_total", outcome="summarised")
+        turn_ids = dict.fromkeys((*origin.turn_ids, *(kept.turn.id for kept in view.turns)))
+        await self.store.forget_turns(owner, facts.id, stones.turns_among(turn_ids), now, stones.revision)
         return True
 
     async def _statement(self, facts: SessionFacts, old: Sequence[StateBlock]) -> Statement:
@@ -89,7 +115,14 @@ class Summaries:
             session=facts.id,
             process=PROCESS,
             reference=reference[: limits.NAME_CHARS_MAX],
+            made_of=_origin(facts, old),
         )
+
+
+def _origin(facts: SessionFacts, old: Sequence[StateBlock]) -> SessionOrigin:
+    """What a summary of these blocks is made of."""
+    turn_ids = dict.fromkeys(turn_id for block in old for turn_id in block.turn_ids)
+    return SessionOrigin(facts.id, tuple(turn_ids), min(block.forgot_at for block in old))
 
 
 def _meta(facts: SessionFacts, old: Sequence[StateBlock], actor: str) -> ChangeMeta:

@@ -68,6 +68,11 @@ class Memos:
         """Forget it."""
         self._memos.pop((owner, session), None)
 
+    def drop_owner(self, owner_id: str) -> None:
+        """Forget all sessions of an owner, who forgot something (B3)."""
+        for key in [key for key in self._memos if str(key[0].id) == owner_id]:
+            del self._memos[key]
+
 
 def turns_of(kept: Sequence[KeptTurn]) -> tuple[Turn, ...]:
     """The newest of what was said, as far as it is read."""

@@ -16,6 +16,7 @@ from memory_service.app.replay import replayed, stored_outcome
 from memory_service.app.review import was_rejected
 from memory_service.app.rivals import EXPLICIT
 from memory_service.app.service import Changes, for_writer, statement_payload
+from memory_service.app.session_stones import SessionStones
 from memory_service.app.targets import not_found
 from memory_service.app.validation import check_list, check_meta
 from memory_service.app.workspace import Authorship, Workspace
@@ -155,7 +156,9 @@ class Write:
         if draft.source in (Source.INFERRED, Source.DERIVED):
             await workspace.load_wordings()
         similar = await self._similar(workspace, draft)
-        if await self._rejected(workspace, draft):
+        if await self._of_forgotten_turns(workspace, draft):
+            result = self.changes.admission(workspace).suppress(by, _OPERATION)
+        elif await self._rejected(workspace, draft):
             result = self.changes.admission(workspace, similar).suppress(by, _OPERATION, _REJECTED)
         else:
             kin = NO_KIN
@@ -169,6 +172,14 @@ class Write:
         workspace.answer(_OPERATION, by, digest, result)
         authors.append(by)
         return for_writer(result, meta)
+
+    @staticmethod
+    async def _of_forgotten_turns(workspace: Workspace, draft: Draft) -> bool:
+        """Whether it was made of a session's state that was read before a part of it was forgotten (B3)."""
+        origin = draft.statement.made_of
+        if origin is None:
+            return False
+        return (await SessionStones.of(workspace, origin.session)).stop(origin)
 
     async def _rejected(self, workspace: Workspace, draft: Draft) -> bool:
         """Whether a person said of the same claim that it is wrong, and the user has not said it since (P13)."""

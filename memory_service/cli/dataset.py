@@ -9,24 +9,22 @@ The evaluation form has three sorts of lines:
   `[, "visible_before_order"][, "newer", "older"]}`: only memories with a smaller order may be seen.
 
 A plain line is `{"text": …}` with, if wanted, `user`, `request_id` and any field of a write by its name.
+Sets are made elsewhere: what else their lines have is passed over.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
+
+from memory_service.cli.form import DatasetError, Form, parsed
 
 CONVERSATION = "conversation"
 """What a writer gives as `process` of a turn of a conversation; recall then counts the turns around it."""
 
 _TURN_UNITS = frozenset({"turn", "message"})
-
-
-class DatasetError(ValueError):
-    """A line that cannot be read; the message has its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,54 +82,49 @@ class Statement:
     request_id: str = ""
 
 
-def read_lines(lines: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def read_lines(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
     """Line number and object of every line that is not blank."""
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise DatasetError(f"line {number} is not JSON: {error}") from None
-        if not isinstance(value, dict):
-            raise DatasetError(f"line {number} is not a JSON object")
-        yield number, value
+        if line.strip():
+            yield number, parsed(line, f"line {number}")
 
 
 def read_set(lines: Iterable[str], *, owners_max: int | None = None) -> EvalSet:
     """A set of the evaluation form; of only the first `owners_max` owners if given.
 
     Raises:
-        DatasetError: naming the line.
+        DatasetError: naming the line; also for a set without anything.
     """
     made = EvalSet()
-    for number, value in read_lines(lines):
-        kind = value.get("type")
+    for _, line in read_lines(lines):
+        kind = line.any("type")
         if kind == "set":
-            made.name, made.language = str(value.get("name", "")), str(value.get("language", ""))
-            made.process = process_of(value)
+            made.name, made.language = line.name("name", ""), line.name("language", "")
+            made.process = process_of(line)
             continue
         if kind not in ("memory", "question"):
-            raise DatasetError(f"line {number}: type {kind!r} is none of set, memory, question")
-        name = _text(value, "owner", number)
+            raise line.wrong("type", "one of set, memory, question")
+        name = line.name("owner")
         if name not in made.owners and owners_max is not None and len(made.owners) >= owners_max:
             continue
         owner = made.owners.setdefault(name, Owner())
         if kind == "memory":
-            owner.memories.append(_memory(value, number))
+            owner.memories.append(_memory(line))
         else:
-            owner.questions.append(_question(value, number))
+            owner.questions.append(_question(line))
+    if not made.owners:
+        raise DatasetError("there is no memory and no question in it")
     for owner in made.owners.values():
         owner.memories.sort(key=lambda memory: memory.order)
     return made
 
 
-def process_of(value: Mapping[str, Any]) -> str:
+def process_of(line: Form) -> str:
     """The process that made a set's memories, by its `set` line: "conversation" for turns as they were said."""
-    return CONVERSATION if value.get("unit") in _TURN_UNITS else ""
+    return CONVERSATION if line.name("unit", "") in _TURN_UNITS else ""
 
 
-def statement(value: Mapping[str, Any], number: int, process: str = "") -> Statement | None:
+def statement(line: Form, process: str = "") -> Statement | None:
     """The statement of one line of either form; None for a line that says nothing to remember.
 
     Args:
@@ -140,41 +133,36 @@ def statement(value: Mapping[str, Any], number: int, process: str = "") -> State
     Raises:
         DatasetError: naming the line.
     """
-    if value.get("type") in ("set", "question"):
+    kind = line.name("type", "")
+    if kind in ("set", "question"):
         return None
-    if value.get("type") == "memory":
-        memory = _memory(value, number)
+    if kind == "memory":
+        memory = _memory(line)
         fields: dict[str, Any] = {"session": memory.session, "reference": memory.id}
         if memory.time is not None:
             fields["said_at"] = memory.time
         if process:
             fields["process"] = process
         return Statement(memory.owner, memory.text, fields)
-    return _plain(value, number)
+    return _plain(line)
 
 
-def _plain(value: Mapping[str, Any], number: int) -> Statement:
+_TIMES = ("valid_from", "valid_to", "expires_at", "said_at")
+
+
+def _plain(line: Form) -> Statement:
     from memory_service.client.types import MemoryFields
 
     known = set(MemoryFields.__annotations__)
-    fields = {name: item for name, item in value.items() if name in known}
-    unknown = set(value) - known - {"user", "text", "request_id", "time", "id", "type"}
-    if unknown:
-        raise DatasetError(f"line {number}: unknown fields: {', '.join(sorted(unknown))}")
-    for name in ("valid_from", "valid_to", "expires_at", "said_at"):
-        if name in fields:
-            fields[name] = _time(fields[name], number)
-    if "time" in value:
-        fields.setdefault("said_at", _time(value["time"], number))
-    if "id" in value:
-        fields.setdefault("reference", str(value["id"]))
-    user = value.get("user")
-    return Statement(
-        None if user is None else str(user),
-        str(value.get("text", "")),
-        fields,
-        str(value.get("request_id", "")),
-    )
+    line.only(known | {"user", "text", "request_id", "time", "id", "type"})
+    fields = {name: item for name, item in line.items() if name in known}
+    fields |= {name: line.time(name, zone=False) for name in _TIMES if line.given(name)}
+    if line.given("time"):
+        fields.setdefault("said_at", line.time("time", zone=False))
+    if line.given("id"):
+        fields.setdefault("reference", line.name("id"))
+    user = line.name("user", "") if line.given("user") else None
+    return Statement(user, line.text("text", ""), fields, line.name("request_id", ""))
 
 
 def parts(text: str, limit: int) -> Sequence[str]:
@@ -188,47 +176,27 @@ def parts(text: str, limit: int) -> Sequence[str]:
     return [*pieces, text]
 
 
-def _memory(value: Mapping[str, Any], number: int) -> EvalMemory:
+def _memory(line: Form) -> EvalMemory:
     return EvalMemory(
-        owner=_text(value, "owner", number),
-        id=_text(value, "id", number),
-        text=_text(value, "text", number),
-        session=str(value.get("session", "")),
-        order=int(value.get("order", 0)),
-        time=_time(value["time"], number) if value.get("time") else None,
+        owner=line.name("owner"),
+        id=line.name("id"),
+        text=line.text("text"),
+        session=line.name("session", ""),
+        order=line.whole("order", 0),
+        time=line.time("time", zone=False) if line.given("time") else None,
     )
 
 
-def _question(value: Mapping[str, Any], number: int) -> Question:
-    before = value.get("visible_before_order")
+def _question(line: Form) -> Question:
+    before = "visible_before_order"
     return Question(
-        owner=_text(value, "owner", number),
-        id=_text(value, "id", number),
-        text=_text(value, "text", number),
-        category=str(value.get("category", "")),
-        evidence=_ids(value, "evidence"),
-        answerable=bool(value.get("answerable", True)),
-        visible_before_order=None if before is None else int(before),
-        newer=_ids(value, "newer"),
-        older=_ids(value, "older"),
+        owner=line.name("owner"),
+        id=line.name("id"),
+        text=line.text("text"),
+        category=line.name("category", ""),
+        evidence=line.names("evidence"),
+        answerable=line.flag("answerable", True),
+        visible_before_order=line.whole(before) if line.given(before) else None,
+        newer=line.names("newer"),
+        older=line.names("older"),
     )
-
-
-def _ids(value: Mapping[str, Any], name: str) -> frozenset[str]:
-    given = value.get(name) or []
-    return frozenset([given] if isinstance(given, str) else (str(item) for item in given))
-
-
-def _text(value: Mapping[str, Any], name: str, number: int) -> str:
-    found = value.get(name)
-    if not isinstance(found, str) or not found:
-        raise DatasetError(f"line {number}: {name} must be given as text")
-    return found
-
-
-def _time(text: object, number: int) -> datetime:
-    try:
-        time = datetime.fromisoformat(str(text))
-    except ValueError:
-        raise DatasetError(f"line {number}: {text!r} is not a time in ISO 8601") from None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time

@@ -18,6 +18,7 @@ import typer
 from memory_service.cli import dataset
 from memory_service.cli.common import Exit, Session, console, fail, print_json, with_client_options
 from memory_service.cli.evaluation import Answer, figures, percentile
+from memory_service.cli.form import DatasetError, lines_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -231,9 +232,8 @@ def evaluate_command(
     import asyncio
 
     try:
-        with file.open(encoding="utf-8") as lines:
-            data = dataset.read_set(lines, owners_max=limit_owners)
-    except dataset.DatasetError as error:
+        data = dataset.read_set(lines_of(file), owners_max=limit_owners)
+    except DatasetError as error:
         raise fail(f"{file}: {error}", code=Exit.USAGE, as_json=session.options.as_json) from None
 
     async def run() -> tuple[dict[str, Any], Sequence[Answer]]:

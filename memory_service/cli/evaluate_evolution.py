@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memory_service.cli.common import Exit, console, errors_shown, fail, print_json
-from memory_service.cli.dataset import DatasetError
 from memory_service.cli.evolution import (
     EXPECTATIONS,
     Ask,
@@ -25,6 +24,7 @@ from memory_service.cli.evolution import (
     judge,
     read_scenarios,
 )
+from memory_service.cli.form import DatasetError, lines_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -177,8 +177,7 @@ def eval_evolution(
 
     logs.configure("warning", LogFormat.AUTO)
     try:
-        with file.open(encoding="utf-8") as lines:
-            scenarios = read_scenarios(lines, only, slotted_only=use_slots)
+        scenarios = read_scenarios(lines_of(file), only, slotted_only=use_slots)
     except DatasetError as error:
         raise fail(f"{file}: {error}", code=Exit.USAGE, as_json=as_json) from None
     if not scenarios:

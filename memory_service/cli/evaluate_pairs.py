@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memory_service.cli.common import Exit, Json, console, errors_shown, fail, print_json
-from memory_service.cli.relation_pairs import Pair, read_pairs
+from memory_service.cli.form import DatasetError
+from memory_service.cli.relation_pairs import LABELS, Pair, read_pairs
 from memory_service.domain.relations import StatementRelation, judge, read
 
 if TYPE_CHECKING:
     from memory_service.ports.embedder import Embedder
 
-LABELS = tuple(relation.value for relation in StatementRelation)
 MERGED = StatementRelation.PARAPHRASE.value
 REPLACING = frozenset({"update", "opposite", MERGED})
 EMBEDDER = "use"
@@ -40,8 +40,8 @@ def eval_pairs(
     with errors_shown(as_json=as_json):
         try:
             pairs = [pair for pair in read_pairs(file) if not part or pair.part == part]
-        except ValueError as error:
-            raise fail(str(error), code=Exit.USAGE, as_json=as_json) from None
+        except DatasetError as error:
+            raise fail(f"{file}: {error}", code=Exit.USAGE, as_json=as_json) from None
         if not pairs:
             raise fail("no pairs to judge", code=Exit.USAGE, as_json=as_json)
         embedder = None if words_only else _embedder()

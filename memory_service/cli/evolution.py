@@ -6,14 +6,13 @@ expectations over the first five results, where a memory stands for every ref it
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from memory_service.cli.dataset import DatasetError
+from memory_service.cli.form import Form, parsed
 
 ANSWERS_MAX: Final = 5
 """Expectations are over so many results."""
@@ -164,10 +163,7 @@ def read_scenarios(lines: Iterable[str], only: str = "", *, slotted_only: bool =
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        try:
-            scenario = _scenario(json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DatasetError(f"line {number} is not a scenario: {type(error).__name__}: {error}") from None
+        scenario = scenario_of(parsed(line, f"line {number}"))
         if only and only not in (scenario.id, scenario.family):
             continue
         if slotted_only and not scenario.slotted:
@@ -176,31 +172,43 @@ def read_scenarios(lines: Iterable[str], only: str = "", *, slotted_only: bool =
     return found
 
 
-def _scenario(data: Mapping[str, Any]) -> Scenario:
+def scenario_of(data: Form) -> Scenario:
+    """The scenario of a line.
+
+    Raises:
+        DatasetError: naming the line, the step and the field.
+    """
     steps: list[Step] = []
+    time_zone = data.zone("timezone").key
     asks, forgot = 0, False
-    for step in data["steps"]:
-        at = datetime.fromisoformat(step["at"])
-        if at.tzinfo is None:
-            raise ValueError("a time without an offset")
-        match step["op"]:
+    for step in data.forms("steps"):
+        at = step.time("at")
+        match step.any("op"):
             case "write":
-                slot = step.get("slot")
-                triple = (slot["subject"], slot["predicate"], slot["object"]) if slot else None
-                said = (step["text"], step["source"], step["session"], step["device"], data["timezone"])
-                steps.append(Write(at, step["ref"], *said, triple))
+                steps.append(_write(step, at, time_zone))
             case "forget":
                 forgot = True
-                steps.append(Forgetting(at, step["of"]))
+                steps.append(Forgetting(at, step.name("of")))
             case "ask":
                 asks += 1
-                as_of = datetime.fromisoformat(step["as_of"]) if step.get("as_of") else None
-                wanted = {name: frozenset(step.get(name, ())) for name in EXPECTATIONS}
-                note = step.get("note", "")
-                steps.append(Ask(at, asks, step["query"], as_of, **wanted, after_forget=forgot, note=note))
-            case other:
-                raise ValueError(f"{other!r} is no op")
-    return Scenario(data["id"], data["language"], data["family"], tuple(steps))
+                as_of = step.time("as_of") if step.given("as_of") else None
+                wanted = {name: step.names(name) for name in EXPECTATIONS}
+                note = step.text("note", "")
+                steps.append(Ask(at, asks, step.text("query"), as_of, **wanted, after_forget=forgot, note=note))
+            case _:
+                raise step.wrong("op", "one of write, forget, ask")
+    if not steps:
+        raise data.wrong("steps", "a list with a step at least")
+    return Scenario(data.name("id"), data.text("language"), data.name("family"), tuple(steps))
+
+
+def _write(step: Form, at: datetime, time_zone: str) -> Write:
+    triple = None
+    if step.given("slot"):
+        slot = step.form("slot")
+        triple = (slot.text("subject"), slot.text("predicate"), slot.any("object"))
+    said = (step.text("text"), step.text("source"), step.name("session", ""), step.name("device", ""), time_zone)
+    return Write(at, step.name("ref"), *said, triple)
 
 
 def judge(scenario: Scenario, ask: Ask, shown: Sequence[Shown]) -> Verdict:

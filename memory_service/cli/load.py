@@ -13,6 +13,7 @@ import typer
 
 from memory_service.cli import dataset
 from memory_service.cli.common import Exit, Session, console, fail, print_json, to_json, with_client_options
+from memory_service.cli.form import DatasetError, lines_of
 
 if TYPE_CHECKING:
     from memory_service.client import BatchProgress, NewMemory
@@ -69,21 +70,20 @@ def items(file: Path, *, user: str, prefix: str, done: frozenset[str]) -> Iterat
     from memory_service.client import NewMemory
 
     seen: Counter[str] = Counter()
-    with file.open(encoding="utf-8") as lines:
-        process = ""
-        for number, value in dataset.read_lines(lines):
-            if value.get("type") == "set":
-                process = dataset.process_of(value)
-            statement = dataset.statement(value, number, process)
-            if statement is None:
-                continue
-            owner = prefix + (statement.user if statement.user is not None else user)
-            first = request_id(statement, owner, 0)
-            identity = statement.request_id or request_id(statement, owner, seen[first])
-            seen[first] += 1
-            if identity not in done:
-                fields: Any = dict(statement.fields)
-                yield NewMemory(statement.text, fields, user=owner, request_id=identity)
+    process = ""
+    for _, line in dataset.read_lines(lines_of(file)):
+        if line.name("type", "") == "set":
+            process = dataset.process_of(line)
+        statement = dataset.statement(line, process)
+        if statement is None:
+            continue
+        owner = prefix + (statement.user if statement.user is not None else user)
+        first = request_id(statement, owner, 0)
+        identity = statement.request_id or request_id(statement, owner, seen[first])
+        seen[first] += 1
+        if identity not in done:
+            fields: Any = dict(statement.fields)
+            yield NewMemory(statement.text, fields, user=owner, request_id=identity)
 
 
 @with_client_options
@@ -128,7 +128,7 @@ def load(
             waiting = items(file, user=session.user, prefix=prefix, done=done.known)
             try:
                 client.write_many(waiting, batch_size=batch_size, concurrency=concurrency, on_progress=told)
-            except dataset.DatasetError as error:
+            except DatasetError as error:
                 raise fail(f"{file}: {error}", code=Exit.USAGE, as_json=as_json) from None
     report = {
         "loaded": sum(effects.values()),

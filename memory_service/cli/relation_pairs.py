@@ -7,14 +7,17 @@ updated; what both belong to an answer, or to an exception, stand side by side; 
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
+from memory_service.cli.evolution import Ask, Scenario, Write, scenario_of
+from memory_service.cli.form import DatasetError, Form, lines_of, parsed
+from memory_service.domain.relations import StatementRelation
+
+LABELS = tuple(relation.value for relation in StatementRelation)
 _SMALL_TALK_RE = re.compile(r"n\d+")
 _SIDE_BY_SIDE = frozenset({"different", "refinement"})
 _ONE_CLAIM = _SIDE_BY_SIDE | {"paraphrase"}
@@ -46,65 +49,68 @@ def read_pairs(path: Path) -> list[Pair]:
     """The pairs of a file, a JSON object a line: labelled pairs or scenarios.
 
     Raises:
-        ValueError: naming the line that is neither.
+        DatasetError: naming the line that is neither, and what is wrong with it.
     """
     found: list[Pair] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if not line.strip():
+    for number, text in enumerate(lines_of(path), start=1):
+        if not text.strip():
             continue
-        try:
-            item = json.loads(line)
-            if "steps" in item:
-                found.extend(scenario_pairs(item))
-            else:
-                label = frozenset({str(item["label"])})
-                part = str(item.get("part", ""))
-                name = str(item["id"])
-                found.append(
-                    Pair(name, str(item["language"]), str(item["a"]), str(item["b"]), label, name, part=part)
-                )
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"line {number} is neither a labelled pair nor a scenario: {error!r}") from error
+        line = parsed(text, f"line {number}")
+        if "steps" in line:
+            found.extend(scenario_pairs(scenario_of(line), line.place))
+        else:
+            found.append(_labelled(line))
     return found
 
 
-def scenario_pairs(scenario: Mapping[str, Any]) -> Iterator[Pair]:
-    """Every write of a scenario against every earlier one for which its questions leave no doubt."""
-    writes = [step for step in scenario["steps"] if step["op"] == "write"]
-    wanted = _wanted(scenario, writes)
+def _labelled(line: Form) -> Pair:
+    label, name = line.text("label"), line.name("id")
+    if label not in LABELS:
+        raise line.wrong("label", f"one of {', '.join(LABELS)}")
+    texts = (line.text("a"), line.text("b"))
+    return Pair(name, line.text("language"), *texts, frozenset({label}), name, part=line.name("part", ""))
+
+
+def scenario_pairs(scenario: Scenario, place: str = "a scenario") -> Iterator[Pair]:
+    """Every write of a scenario against every earlier one for which its questions leave no doubt.
+
+    Raises:
+        DatasetError: a question names what nothing has said.
+    """
+    writes = [step for step in scenario.steps if isinstance(step, Write)]
+    wanted = _wanted(scenario, writes, place)
     for earlier, later in combinations(writes, 2):
-        small_talk = any(_SMALL_TALK_RE.fullmatch(step["ref"]) for step in (earlier, later))
-        relations = wanted.get((earlier["ref"], later["ref"])) or (frozenset({"different"}) if small_talk else None)
+        small_talk = any(_SMALL_TALK_RE.fullmatch(step.ref) for step in (earlier, later))
+        relations = wanted.get((earlier.ref, later.ref)) or (frozenset({"different"}) if small_talk else None)
         if relations is None:
             continue
-        name = f"{scenario['id']}:{earlier['ref']}-{later['ref']}"
-        texts = (earlier["text"], later["text"])
-        yield Pair(
-            name, scenario["language"], *texts, relations, scenario["id"], scenario["family"], small_talk=small_talk
-        )
+        name = f"{scenario.id}:{earlier.ref}-{later.ref}"
+        texts = (earlier.text, later.text)
+        yield Pair(name, scenario.language, *texts, relations, scenario.id, scenario.family, small_talk=small_talk)
 
 
-def _wanted(
-    scenario: Mapping[str, Any], writes: Sequence[Mapping[str, Any]]
-) -> dict[tuple[str, str], frozenset[str]]:
-    at = {step["ref"]: place for place, step in enumerate(writes)}
-    asks = [step for step in scenario["steps"] if step["op"] == "ask"]
-    now = [step for step in asks if not step.get("as_of")]
-    family = scenario["family"]
+def _wanted(scenario: Scenario, writes: Sequence[Write], place: str) -> dict[tuple[str, str], frozenset[str]]:
+    at = {step.ref: number for number, step in enumerate(writes)}
+    asks = [step for step in scenario.steps if isinstance(step, Ask)]
+    named = frozenset().union(*(a.expect_top | a.expect_in | a.expect_not_in | a.expect_contested for a in asks))
+    if named - at.keys():
+        raise DatasetError(f"{place}: a question names {min(named - at.keys())!r}, which nothing has said")
+    now = [ask for ask in asks if ask.as_of is None]
+    family = scenario.family
     over = {"update", "opposite"} if family in _WRONG_NOT_OVER else {"update"}
     wanted: dict[tuple[str, str], frozenset[str]] = {}
     for ask in asks:
-        for first, second in combinations(sorted(ask.get("expect_contested", ()), key=at.__getitem__), 2):
+        for first, second in combinations(sorted(ask.expect_contested, key=at.__getitem__), 2):
             wanted[first, second] = frozenset({"opposite"})
     if family not in ("exception", "decay", "event_vs_preference", "forget_then_relearn"):
         for ask in now:
-            for first in ask["expect_not_in"]:
-                for second in ask["expect_top"]:
+            for first in ask.expect_not_in:
+                for second in ask.expect_top:
                     if at[first] < at[second] and not _SMALL_TALK_RE.fullmatch(first + second):
                         wanted.setdefault((first, second), frozenset(over))
     for ask in now:
-        top = set(ask["expect_top"])
-        for first, second in combinations(sorted({*top, *ask["expect_in"]}, key=at.__getitem__), 2):
+        top = ask.expect_top
+        for first, second in combinations(sorted(top | ask.expect_in, key=at.__getitem__), 2):
             relations = _ONE_CLAIM if {first, second} <= top else _SIDE_BY_SIDE
             if family in ("reversal_and_back", "explicit_correction", "as_of"):
                 # The value that came back stands again; that it replaces its own older statement does no harm.

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from memory_service.cli.common import Exit, console, errors_shown, fail, print_json
-from memory_service.cli.dataset import DatasetError
 from memory_service.cli.evaluate_evolution import LAST_WRITE_WINS, SERVICE, on_one_line
 from memory_service.cli.evolution import Ask, Forgetting, Look, Scenario, Step, Write
+from memory_service.cli.form import DatasetError
 from memory_service.cli.simulation import Answered, Checked, check, figures, misses, read_lives, with_looks
 
 if TYPE_CHECKING:

@@ -16,15 +16,13 @@ and is one of:
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any, Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
-from memory_service.cli.dataset import DatasetError
 from memory_service.cli.evolution import (
     ANSWERS_MAX,
     Ask,
@@ -37,8 +35,13 @@ from memory_service.cli.evolution import (
     Step,
     Write,
 )
+from memory_service.cli.form import DatasetError, Form, later, parsed, text_of
 
 LOOK_EVERY: Final = timedelta(days=7)
+DAYS_MAX: Final = 36_500
+"""Longest life, from its first day to its last, in days."""
+_TRIPLE: Final = 3
+_LIFE: Final = frozenset({"id", "title", "language", "time_zone", "start", "about", "steps", "note"})
 _OPS: Final = {
     "say": {"fact", "slot", "source", "session", "device"},
     "chat": {"every"},
@@ -61,9 +64,9 @@ def read_lives(path: Path) -> list[Scenario]:
     lives = []
     for file in files:
         try:
-            lives.append(_life(json.loads(file.read_text(encoding="utf-8"))))
-        except (ValueError, KeyError, TypeError, AttributeError, ZoneInfoNotFoundError) as error:
-            raise DatasetError(f"{file} is not a scenario: {type(error).__name__}: {error}") from None
+            lives.append(_life(parsed(text_of(file), "the file")))
+        except DatasetError as error:
+            raise DatasetError(f"{file} is not a scenario: {error}") from None
     names = [life.id for life in lives]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
@@ -71,101 +74,125 @@ def read_lives(path: Path) -> list[Scenario]:
     return lives
 
 
-def _life(data: Mapping[str, Any]) -> Scenario:
-    zone, start = ZoneInfo(data["time_zone"]), date.fromisoformat(data["start"])
+def _life(data: Form) -> Scenario:
+    data.only(_LIFE)
+    zone, start = data.zone("time_zone"), _start(data)
     steps: list[Step] = []
     stated: set[str] = set()
     asks, forgot = 0, False
-    for number, step in enumerate(data["steps"], 1):
-        op = _op(step, number)
-        at = _at(start, zone, step["day"], step.get("time", "09:00"))
+    for number, step in enumerate(data.forms("steps"), 1):
+        op = _op(step)
+        at = _at(step, start, zone, "day", step.text("time", "09:00"))
         if op == "say":
-            steps.append(_say(step, number, at, data["time_zone"]))
-            stated.add(step.get("fact", ""))
+            steps.append(_say(step, number, at, zone.key))
+            stated.add(step.text("fact", ""))
         elif op == "chat":
-            steps += _chat(step, number, at, data["time_zone"])
+            steps += _chat(step, number, at, zone.key)
         elif op == "forget":
-            _known({step["forget"]}, stated, number)
+            of = step.text("forget")
+            _known(step, {of}, stated)
             forgot = True
-            steps.append(Forgetting(at, step["forget"]))
+            steps.append(Forgetting(at, of))
         elif op == "state":
             look = _look(step, at)
-            _known({*look.states, *look.once}, stated, number)
+            _known(step, {*look.states, *look.once}, stated)
             steps.append(look)
         else:
             asks += 1
             ask = _ask(step, at, asks, start, zone)
-            _known(ask.expect_in | ask.expect_not_in | ask.expect_contested, stated, number)
+            _known(step, ask.expect_in | ask.expect_not_in | ask.expect_contested, stated)
             steps.append(replace(ask, after_forget=forgot))
+    if not steps:
+        raise data.wrong("steps", "a list with a step at least")
     if [step.at for step in steps if isinstance(step, Ask)] != sorted(s.at for s in steps if isinstance(s, Ask)):
-        raise ValueError("the steps are not in order of time")
+        raise DatasetError(f"{data.place}: the steps are not in order of time")
     steps.sort(key=lambda one: one.at)
-    about = ", ".join(data["about"])
-    return Scenario(data["id"], data["language"], about, tuple(steps), data["title"])
+    about = ", ".join(data.texts("about"))
+    return Scenario(data.text("id"), data.text("language"), about, tuple(steps), data.text("title"))
 
 
-def _op(step: Mapping[str, Any], number: int) -> str:
+def _op(step: Form) -> str:
     ops = [name for name in _OPS if name in step]
     if len(ops) != 1:
-        raise ValueError(f"step {number} must be one of {', '.join(_OPS)}")
-    unknown = set(step) - _OPS[ops[0]] - {ops[0], "day", "time", "note"}
-    if unknown:
-        raise ValueError(f"step {number} has the unknown field {min(unknown)!r}")
+        raise DatasetError(f"{step.place} must be one of {', '.join(_OPS)}")
+    step.only(_OPS[ops[0]] | {ops[0], "day", "time", "note"})
     return ops[0]
 
 
-def _known(facts: set[str] | frozenset[str], stated: set[str], number: int) -> None:
+def _known(step: Form, facts: set[str] | frozenset[str], stated: set[str]) -> None:
     unknown = facts - stated
     if unknown:
-        raise ValueError(f"step {number} names the fact {min(unknown)!r}, which nothing has stated")
+        raise DatasetError(f"{step.place} names the fact {min(unknown)!r}, which nothing has stated")
 
 
-def _at(start: date, zone: ZoneInfo, day: int, at: str) -> datetime:
-    return datetime.combine(start + timedelta(days=day), time.fromisoformat(at), zone)
+def _start(data: Form) -> date:
+    try:
+        start = date.fromisoformat(data.text("start"))
+    except ValueError:
+        raise data.wrong("start", "a date such as 2026-01-31") from None
+    data.checked_time("start", datetime.combine(start, time(), UTC))
+    return start
 
 
-def _say(step: Mapping[str, Any], number: int, at: datetime, time_zone: str) -> Write:
-    slot = step.get("slot")
+def _at(step: Form, start: date, zone: ZoneInfo, name: str, at: str) -> datetime:
+    day = step.whole(name, minimum=0, maximum=DAYS_MAX)
+    try:
+        clock = time.fromisoformat(at)
+    except ValueError:
+        raise step.wrong("time", "a time of day such as 09:30") from None
+    if clock.tzinfo is not None:
+        raise step.wrong("time", "a time of day without an offset: it is local")
+    return step.checked_time(name, datetime.combine(start + timedelta(days=day), clock, zone))
+
+
+def _say(step: Form, number: int, at: datetime, time_zone: str) -> Write:
     return Write(
         at=at,
-        ref=step.get("fact") or f"~{number}",
-        text=step["say"],
-        source=step.get("source", "explicit"),
-        session=step.get("session", f"day-{step['day']}"),
-        device=step.get("device", "phone"),
+        ref=step.text("fact", "") or f"~{number}",
+        text=step.text("say"),
+        source=step.text("source", "explicit"),
+        session=step.text("session", f"day-{step.any('day')}"),
+        device=step.text("device", "phone"),
         time_zone=time_zone,
-        slot=(slot[0], slot[1], slot[2]) if slot else None,
+        slot=_slot(step) if step.given("slot") else None,
     )
 
 
-def _chat(step: Mapping[str, Any], number: int, at: datetime, time_zone: str) -> Iterator[Write]:
-    every = timedelta(days=step.get("every", 1))
-    for place, text in enumerate(step["chat"]):
-        said = at + place * every
+def _slot(step: Form) -> tuple[str, str, Any]:
+    slot = step.any("slot")
+    if not isinstance(slot, list) or len(slot) != _TRIPLE or not all(isinstance(part, str) for part in slot[:2]):
+        raise step.wrong("slot", "a list of subject, predicate and object")
+    return slot[0], slot[1], slot[2]
+
+
+def _chat(step: Form, number: int, at: datetime, time_zone: str) -> Iterator[Write]:
+    every = timedelta(days=step.whole("every", 1, minimum=1, maximum=DAYS_MAX))
+    for place, text in enumerate(step.texts("chat")):
+        said = later(step, "every", at, every, place)
         session = f"chat-{said:%Y-%m-%d}"
         yield Write(said, f"~{number}.{place}", text, "explicit", session, "phone", time_zone)
 
 
-def _ask(step: Mapping[str, Any], at: datetime, number: int, start: date, zone: ZoneInfo) -> Ask:
-    as_of = step.get("as_of_day")
+def _ask(step: Form, at: datetime, number: int, start: date, zone: ZoneInfo) -> Ask:
     return Ask(
         at=at,
         number=number,
-        query=step["ask"],
-        as_of=None if as_of is None else _at(start, zone, as_of, "12:00"),
-        expect_in=frozenset(step.get("key", ())),
-        expect_not_in=frozenset(step.get("old", ())),
-        expect_contested=frozenset(step.get("contested", ())),
-        note=step.get("note", ""),
+        query=step.text("ask"),
+        as_of=_at(step, start, zone, "as_of_day", "12:00") if step.given("as_of_day") else None,
+        expect_in=frozenset(step.texts("key", ())),
+        expect_not_in=frozenset(step.texts("old", ())),
+        expect_contested=frozenset(step.texts("contested", ())),
+        note=step.text("note", ""),
     )
 
 
-def _look(step: Mapping[str, Any], at: datetime) -> Look:
-    states = {fact: frozenset(words.split("|")) for fact, words in step["state"].items()}
+def _look(step: Form, at: datetime) -> Look:
+    wanted = step.form("state")
+    states = {fact: frozenset(wanted.text(fact).split("|")) for fact, _ in wanted.items()}
     unknown = frozenset().union(*states.values()) - set(State)
     if unknown:
-        raise ValueError(f"{min(unknown)!r} is not a state; they are {', '.join(State)}")
-    return Look(at, states, frozenset(step.get("once", ())))
+        raise DatasetError(f"{wanted.place}: {min(unknown)!r} is not a state; they are {', '.join(State)}")
+    return Look(at, states, frozenset(step.texts("once", ())))
 
 
 def with_looks(life: Scenario, every: timedelta = LOOK_EVERY) -> Scenario:

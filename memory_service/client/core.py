@@ -57,11 +57,9 @@ class Core(PolicyCalls, Decisions):
         device that comes back with statements made offline gives the context it had when they were made
         (`causal_context`), so that what others said meanwhile is not silently replaced.
         """
-        owner = self._user(user)
         request = requests.write(text, fields)
         self._sign(request.memory)
-        self._address(request, owner, request_id, dot, context)
-        response = await self._change(rpcs.WRITE, request, owner, timeout_seconds)
+        response = await self._made(rpcs.WRITE, request, user, request_id, dot, context, timeout_seconds)
         return decode.write_result(response)
 
     async def write_many(
@@ -83,7 +81,7 @@ class Core(PolicyCalls, Decisions):
         order given; up to `concurrency` batches of different users travel at once. `timeout_seconds` is for
         each batch (60 s by default). `items` is read as it is needed, so it may be long.
         """
-        if not 1 <= batch_size <= 500:
+        if not 1 <= encode.integer(batch_size, "batch_size") <= 500:
             raise InvalidArgument(
                 "batch_size must lie between 1 and 500", reason="FIELD_OUT_OF_RANGE", field="batch_size"
             )
@@ -92,7 +90,7 @@ class Core(PolicyCalls, Decisions):
             send=lambda owner, batch: self._send_batch(owner, batch, context, timeout_seconds),
             start=self._wire.start,
             batch_size=batch_size,
-            concurrency=max(1, concurrency),
+            concurrency=max(1, encode.integer(concurrency, "concurrency")),
             on_progress=on_progress,
         )
         return await writer.run(items)
@@ -121,7 +119,6 @@ class Core(PolicyCalls, Decisions):
         `nature` says whether the old value was "wrong" (never true; the default) or "outdated" (true until
         `changed_at`, or until now). With `etag` the change is refused (`Aborted`) if the memory has changed.
         """
-        owner = self._user(user)
         request = requests.correct(
             memory_id,
             text,
@@ -133,8 +130,7 @@ class Core(PolicyCalls, Decisions):
             etag=etag,
             update_mask=update_mask,
         )
-        self._address(request, owner, request_id, dot, context)
-        response = await self._change(rpcs.CORRECT, request, owner, timeout_seconds)
+        response = await self._made(rpcs.CORRECT, request, user, request_id, dot, context, timeout_seconds)
         return decode.write_result(response)
 
     async def forget(
@@ -165,8 +161,8 @@ class Core(PolicyCalls, Decisions):
             if seen is not None:
                 request.context.CopyFrom(seen)
             return decode.forget_result(await self._call(rpcs.FORGET, request, timeout_seconds))
-        self._address(request, owner, request_id, dot, context)
-        return decode.forget_result(await self._change(rpcs.FORGET, request, owner, timeout_seconds))
+        made = await self._made(rpcs.FORGET, request, user, request_id, dot, context, timeout_seconds)
+        return decode.forget_result(made)
 
     async def rollback(
         self,
@@ -182,15 +178,13 @@ class Core(PolicyCalls, Decisions):
         timeout_seconds: float | None = None,
     ) -> t.WriteResult:
         """Make an earlier version of a memory current again, as a new version."""
-        owner = self._user(user)
         request = api.RollbackRequest(
             memory_id=encode.text(memory_id, "memory_id"),
             version=encode.integer(version, "version", 2**64 - 1),
             etag=encode.text(etag, "etag"),
             reason=encode.text(reason, "reason"),
         )
-        self._address(request, owner, request_id, dot, context)
-        response = await self._change(rpcs.ROLLBACK, request, owner, timeout_seconds)
+        response = await self._made(rpcs.ROLLBACK, request, user, request_id, dot, context, timeout_seconds)
         return decode.rollback_result(response)
 
     # ── Reads ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -39,12 +39,11 @@ class Decisions(SessionCalls):
 
         A value that this writer had not seen is not touched: the answer's effect is then `CONTESTED`.
         """
-        owner = self._user(user)
         request = requests.resolve(ids, keep, merge, dismiss=dismiss, reason=reason)
         if request.HasField("merge"):
             self._sign(request.merge)
-        self._address(request, owner, request_id, dot, context)
-        return decode.write_result(await self._change(rpcs.RESOLVE, request, owner, timeout_seconds))
+        made = await self._made(rpcs.RESOLVE, request, user, request_id, dot, context, timeout_seconds)
+        return decode.write_result(made)
 
     async def unmerge(
         self,
@@ -59,14 +58,13 @@ class Decisions(SessionCalls):
         timeout_seconds: float | None = None,
     ) -> t.WriteResult:
         """Take a memory apart that the service merged from others: they are what they were before."""
-        owner = self._user(user)
         request = api.UnmergeRequest(
             memory_id=encode.text(memory_id, "memory_id"),
             etag=encode.text(etag, "etag"),
             reason=encode.text(reason, "reason"),
         )
-        self._address(request, owner, request_id, dot, context)
-        return decode.write_result(await self._change(rpcs.UNMERGE, request, owner, timeout_seconds))
+        made = await self._made(rpcs.UNMERGE, request, user, request_id, dot, context, timeout_seconds)
+        return decode.write_result(made)
 
     async def record_feedback(
         self,
@@ -160,5 +158,5 @@ class Decisions(SessionCalls):
         if request.validate_only:
             request.user = owner
             return decode.revoke_result(await self._call(rpcs.REVOKE_WRITER, request, timeout_seconds))
-        self._address(request, owner, request_id, dot, context)
-        return decode.revoke_result(await self._change(rpcs.REVOKE_WRITER, request, owner, timeout_seconds))
+        made = await self._made(rpcs.REVOKE_WRITER, request, user, request_id, dot, context, timeout_seconds)
+        return decode.revoke_result(made)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import cast
 
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
@@ -28,6 +29,9 @@ EXACT_INTEGER_MAX = 2**53
 
 JSON_DEPTH_MAX = 64
 """Deeper values are refused here, before Python's own recursion limit; the server's limit is lower."""
+
+SECONDS_MAX = 366 * 86_400.0
+"""Longest time a call may be given."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INT32_MAX, _INT64_MAX, _UINT64_MAX = 2**31 - 1, 2**63 - 1, 2**64 - 1
@@ -53,6 +57,8 @@ def texts(values: Iterable[str], field: str) -> list[str]:
     """Several texts. One text given in place of a list is a mistake, not a list of letters."""
     if isinstance(values, str):
         raise refuse(field, "must be a list of texts, not one text")
+    if not isinstance(values, Iterable):
+        raise refuse(field, f"must be a list of texts, not {type(values).__name__}")
     return [text(value, f"{field}[{index}]") for index, value in enumerate(values)]
 
 
@@ -183,7 +189,7 @@ def memory_input(statement: str | None, fields: t.MemoryFields, where: str = "me
     _set_words(message, fields, where)
     for name in ("confidence", "importance"):
         if name in given:
-            setattr(message, name, _real(given[name], f"{where}.{name}"))
+            setattr(message, name, real(given[name], f"{where}.{name}"))
     message.embedding.extend(vector(fields.get("embedding", ()), f"{where}.embedding"))
     return message
 
@@ -232,17 +238,41 @@ def role_number(word: str, field: str) -> admin.Role:
     return cast("admin.Role", number(admin.Role, "ROLE", t.Role, word, field))
 
 
-def _real(value: object, field: str) -> float:
+def real(value: object, field: str) -> float:
+    """A number; whether it makes sense is the server's to say."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise refuse(field, f"must be a number, not {type(value).__name__}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise refuse(field, "is too large a number", "FIELD_OUT_OF_RANGE") from None
+
+
+def seconds(value: object, field: str = "timeout_seconds") -> float:
+    """A time to wait, in seconds: up to a year; none is left of one that is not more than zero."""
+    given = real(value, field)
+    if not given <= SECONDS_MAX:
+        raise refuse(field, f"must be at most {SECONDS_MAX:.0f} seconds", "FIELD_OUT_OF_RANGE")
+    return given
+
+
+def duration(value: timedelta, field: str) -> Duration:
+    """A length of time."""
+    if not isinstance(value, timedelta):
+        raise refuse(field, f"must be a timedelta, not {type(value).__name__}")
+    made = Duration()
+    try:
+        made.FromTimedelta(value)
+    except ValueError:
+        raise refuse(field, "is too long a time", "FIELD_OUT_OF_RANGE") from None
+    return made
 
 
 def vector(values: Sequence[float], field: str) -> list[float]:
     """A vector as plain floats; numpy arrays are fine. Length and finiteness are the server's to judge."""
     try:
         return [float(value) for value in values]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise refuse(field, "must be a list of numbers", "VECTOR_INVALID") from None
 
 
@@ -272,8 +302,8 @@ def memory_filter(where: t.MemoryFilter | None, field: str = "filter") -> pb.Mem
         slots=[slot(one, f"{field}.slots[{index}]") for index, one in enumerate(where.slots)],
         said_from=timestamp(where.said_from, f"{field}.said_from"),
         said_until=timestamp(where.said_until, f"{field}.said_until"),
-        importance_min=_real(where.importance_min, f"{field}.importance_min"),
-        confidence_min=_real(where.confidence_min, f"{field}.confidence_min"),
+        importance_min=real(where.importance_min, f"{field}.importance_min"),
+        confidence_min=real(where.confidence_min, f"{field}.confidence_min"),
         **lists,
     )
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from memory_service.client import credentials, decode, encode, rpcs
 from memory_service.client import types as t
+from memory_service.client.arguments import check, checked_methods
 from memory_service.client.causality import Causality
 from memory_service.client.retry import Caller, RetryPolicy
 from memory_service.client.wire import Request, Response, Rpc, Tls, Wire
@@ -61,15 +62,18 @@ class ClientOptions:
 
 
 class Plumbing:
-    """Base of `Core`."""
+    """Base of `Core`. Arguments of public methods are checked by `arguments`, in whatever class they are written."""
+
+    def __init_subclass__(cls) -> None:
+        checked_methods(cls)
 
     def __init__(self, options: ClientOptions, make_wire: Callable[[str, Tls | None, str], Wire]) -> None:
         found = credentials.find(options.target, options.key)
         self.target = found.target
-        self.user, self.device = options.user, options.device
-        self.agent, self.session = options.agent, options.session
-        self.timeout_seconds = options.timeout_seconds
-        self.batch_timeout_seconds = options.batch_timeout_seconds
+        self.user, self.device = encode.text(options.user, "user"), encode.text(options.device, "device")
+        self.agent, self.session = encode.text(options.agent, "agent"), encode.text(options.session, "session")
+        self.timeout_seconds = encode.seconds(options.timeout_seconds)
+        self.batch_timeout_seconds = encode.seconds(options.batch_timeout_seconds, "batch_timeout_seconds")
         self._metadata = (("authorization", f"Bearer {found.key}"),)
         tls = Tls() if options.tls is True else options.tls or None
         self._wire = make_wire(self.target, tls, CLIENT_VERSION)
@@ -105,7 +109,7 @@ class Plumbing:
         return await self._caller.call(
             rpc,
             request,
-            timeout_seconds=self.timeout_seconds if timeout_seconds is None else timeout_seconds,
+            timeout_seconds=self.timeout_seconds if timeout_seconds is None else encode.seconds(timeout_seconds),
             metadata=self._metadata,
             request_id=request_id,
         )
@@ -119,6 +123,21 @@ class Plumbing:
         own = {response.dot.device: response.dot.counter} if named else None
         self._learn_change(owner, began, response, own, replayed=response.replayed)
         return response
+
+    async def _made(
+        self,
+        rpc: Rpc[ChangeRequest, Changed],
+        request: ChangeRequest,
+        user: str | None,
+        request_id: str | None,
+        dot: t.Dot | None,
+        context: t.ContextArgument,
+        timeout_seconds: float | None,
+    ) -> Changed:
+        """Make a change: say whose it is and what its author had seen, send it, and learn from the answer."""
+        owner = self._user(user)
+        self._address(request, owner, request_id, dot, context)
+        return await self._change(rpc, request, owner, timeout_seconds)
 
     def _learn_change(
         self,
@@ -159,6 +178,7 @@ class Plumbing:
         return response
 
     def _batch_item(self, item: t.NewMemory | str, user: str | None) -> tuple[str, t.NewMemory, api.BatchWriteItem]:
+        check(item, t.NewMemory | str, "items")
         memory = t.NewMemory(item) if isinstance(item, str) else item
         identity = self._request_id(memory.request_id or None)
         memory = replace(memory, request_id=identity)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from google.protobuf.duration_pb2 import Duration
-
 from memory_service.client import decode, encode, rpcs
 from memory_service.client import policy_types as p
 from memory_service.client import types as t
@@ -70,7 +68,7 @@ class PolicyCalls(Plumbing):
         if merge is not None:
             word.merge = encode.number(pb.MergePolicy, "MERGE_POLICY", p.MergePolicy, merge, "predicate.merge")  # type: ignore[assignment]
         if tau is not None:
-            word.tau.CopyFrom(_duration(tau))
+            word.tau.CopyFrom(encode.duration(tau, "predicate.tau"))
         if never_decays:
             if tau is not None:
                 raise encode.refuse("predicate.tau", "has a tau or never decays, not both")
@@ -158,7 +156,10 @@ class PolicyCalls(Plumbing):
         """Change some numbers of a set, give those in `reset` their default back; the version in force."""
         request = pb.SetParametersRequest(
             set=encode.text(name, "set"),
-            values={encode.text(key, "values"): float(value) for key, value in (values or {}).items()},
+            values={
+                encode.text(key, "values"): encode.real(value, f"values.{key}")
+                for key, value in (values or {}).items()
+            },
             reset=encode.texts(reset, "reset"),
             **_edit(expected_version, reason),
         )
@@ -210,7 +211,7 @@ class PolicyCalls(Plumbing):
             name=encode.text(name, "name"),
             treatment=encode.text(treatment, "treatment"),
             control=encode.text(control, "control"),
-            share=share,
+            share=encode.real(share, "share"),
             reason=encode.text(reason, "reason"),
         )
         return _experiment((await self._call(rpcs.START_EXPERIMENT, request, timeout_seconds)).experiment)
@@ -272,7 +273,6 @@ class PolicyCalls(Plumbing):
 
         Raises FailedPrecondition (REVIEW_NOT_WAITING) for a memory that this decision is not about.
         """
-        owner = self._user(user)
         chosen = encode.number(api.ReviewDecision, "REVIEW_DECISION", p.ReviewDecision, decision, "decision")
         request = api.DecideReviewRequest(
             memory_id=encode.text(memory_id, "memory_id"),
@@ -280,8 +280,8 @@ class PolicyCalls(Plumbing):
             reason=encode.text(reason, "reason"),
             etag=encode.text(etag, "etag"),
         )
-        self._address(request, owner, request_id, dot, context)
-        return decode.write_result(await self._change(rpcs.DECIDE_REVIEW, request, owner, timeout_seconds))
+        made = await self._made(rpcs.DECIDE_REVIEW, request, user, request_id, dot, context, timeout_seconds)
+        return decode.write_result(made)
 
 
 def _edit(expected_version: int, reason: str) -> dict[str, Any]:
@@ -289,12 +289,6 @@ def _edit(expected_version: int, reason: str) -> dict[str, Any]:
         "expected_version": encode.integer(expected_version, "expected_version"),
         "reason": encode.text(reason, "reason"),
     }
-
-
-def _duration(value: timedelta) -> Duration:
-    made = Duration()
-    made.FromTimedelta(value)
-    return made
 
 
 def _predicate(value: pb.Predicate) -> p.Predicate:

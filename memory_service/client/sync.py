@@ -8,6 +8,7 @@ from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from memory_service.client import types as t
+from memory_service.client.arguments import checked_methods
 from memory_service.client.conversation import Conversation
 from memory_service.client.core import Core
 from memory_service.client.errors import MemoryClientError
@@ -32,6 +33,7 @@ def _blocking(
     return call
 
 
+@checked_methods
 class MemoryClient:
     """A client of the memory service that blocks; for everything else see `AsyncMemoryClient`.
 

@@ -190,7 +190,7 @@ def watcher(
 ) -> Watcher:
     """A watch that has not begun; see `AsyncMemoryClient.watch`."""
     interval = Duration()
-    interval.FromMilliseconds(round(checkpoint_seconds * 1000))
+    interval.FromMilliseconds(round(encode.seconds(checkpoint_seconds, "checkpoint_seconds") * 1000))
     request = sync.WatchRequest(
         user=client._user(user),
         cursor=encode.text(cursor or "", "cursor"),
@@ -200,7 +200,7 @@ def watcher(
         checkpoint_interval=interval,
         agent=client._agent(agent),
     )
-    limit = client.timeout_seconds if timeout_seconds is None else timeout_seconds
+    limit = client.timeout_seconds if timeout_seconds is None else encode.seconds(timeout_seconds)
     return Watcher(client, request, limit, checkpoint_seconds, on_interruption)
 
 

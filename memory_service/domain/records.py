@@ -118,16 +118,18 @@ class TombstoneScope(StrEnum):
     CLAIM = "claim"
     SLOT = "slot"
     WORDING = "wording"
+    SESSION = "session"
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
     """The trace a Forget leaves (B3): salted digests, never content.
 
-    `digest` is of the memory id, the claim or the slot, by `scope`; of a wording it is the fingerprint
+    `digest` is of the memory id, the claim, the slot or the session, by `scope`; of a wording it is the fingerprint
     (`domain/fingerprint`). `context` is what the forgetting writer
     had seen; `dot` names the Forget itself. A memory's tombstone keeps the digests of its claims (32 bytes
-    each), so that a second Forget of it stops the same claims again.
+    each), so that a second Forget of it stops the same claims again. A session's keeps those of the turns that
+    what was forgotten came from: what is made of the session later is not to repeat them.
     """
 
     scope: TombstoneScope

@@ -240,8 +240,12 @@ class Vocabulary:
         return Vocabulary(self.predicates, unknown).complete("unknown_predicates")
 
     def complete(self, field_name: str) -> Vocabulary:
-        """This vocabulary, when unknown predicates have the word they need."""
-        if self.unknown is UnknownPredicates.MAP and self.find(GENERAL) is None:
+        """This vocabulary, when unknown predicates have the word they need: itself, not another one by its name.
+
+        Raises:
+            InvalidInput: FIELD_INVALID.
+        """
+        if self.unknown is UnknownPredicates.MAP and GENERAL not in self.predicates:
             raise InvalidInput(
                 Reason.FIELD_INVALID,
                 f"while unknown predicates are mapped the word {GENERAL!r} must stay, since they take its rules",

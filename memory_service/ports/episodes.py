@@ -8,6 +8,7 @@ Contract, for every backend (held by the suite in `tests/contracts/test_episode_
 * **Barred is barred.** A barred episode is never given to anybody again.
 * **Forgotten with the memory.** A change of the memory store that forgets a memory also bars and empties, in its
   commit, the episodes that its versions name as their source: provenance `session` and `reference`, the turn's id.
+  One that is not in the log, or on its way into it, is barred ahead: `append` passes over it for ever.
 * **One owner**, and the errors of `MemoryStore`.
 """
 

@@ -21,6 +21,7 @@ Contract, for every backend (held by the suite in `tests/contracts/`):
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ __all__ = [
     "MemoryStore",
     "OwnerChange",
     "OwnerState",
+    "OwnersBehind",
     "Page",
     "SearchRow",
     "SearchRows",
@@ -101,6 +103,15 @@ class Page:
 
     heads: Sequence[MemoryHead]
     next_after: tuple[datetime, MemoryId] | None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnersBehind:
+    """Of `looked` owners those that have something to embed; `next_after` is None behind the last of all owners."""
+
+    owners: Sequence[OwnerKey]
+    looked: int
+    next_after: uuid.UUID | None
 
 
 class OwnerChange(Protocol):
@@ -348,14 +359,21 @@ class MemoryStore(Protocol):
         ...
 
     async def store_vectors(self, owner: OwnerKey, fragments: Sequence[Fragment]) -> None:
-        """Store vectors made later; fragments whose memory was forgotten meanwhile are passed over.
+        """Store vectors made later; fragments that are gone, or have another text in their place, are passed over.
 
         Moves the owner's memories into the next delta by raising the owner's revision.
         """
         ...
 
     async def owners_with_waiting_fragments(self, model_id: str, *, limit: int) -> Sequence[OwnerKey]:
-        """Owners that have fragments without a vector of `model_id`."""
+        """Owners that have fragments of heads without any vector (and none of `model_id`).
+
+        Costs as much as waits, whatever the number of owners: it is asked every few seconds.
+        """
+        ...
+
+    async def owners_behind(self, model_id: str, *, after: uuid.UUID | None, limit: int) -> OwnersBehind:
+        """Which of the next `limit` owners after `after`, by id, have fragments without a vector of `model_id`."""
         ...
 
     # Cold storage (P9). A memory that lies there has a head like any other (`MemoryHead.cold`), a place in its slot

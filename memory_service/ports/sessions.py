@@ -192,12 +192,14 @@ class SessionStore(Protocol):
         ...
 
     async def forget_turns(
-        self, owner: OwnerKey, session: SessionId, turn_ids: Collection[str], now: datetime
+        self, owner: OwnerKey, session: SessionId, turn_ids: Collection[str], now: datetime, revision: int
     ) -> None:
         """Empty these turns, remove the slots filled from them, and begin the state anew, whatever it was made of.
 
-        The turns keep their place and id: sent again, they are the same. It does not touch. Nothing happens to an
-        unknown session; of one that ended, or was released, the state goes.
+        The turns keep their place and id: sent again, they are the same, but no slot is filled from them any more.
+        The new state has `revision`, the owner's after the Forget, as its `forgot_at`; turns that were read against
+        the state before are refused (`Behind`). It does not touch. Nothing happens to an unknown session; of one
+        that ended, or was released, the state goes.
         """
         ...
 

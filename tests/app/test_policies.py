@@ -25,11 +25,11 @@ from memory_service.app.experiments import Experiments, Outcomes
 from memory_service.app.move_words import MoveWords
 from memory_service.app.policies import Policies, StartValues
 from memory_service.app.policy_changes import By, PolicyChanges
-from memory_service.domain.errors import FailedPrecondition, MemoryServiceError, Reason, Unavailable
+from memory_service.domain.errors import FailedPrecondition, InvalidInput, MemoryServiceError, Reason, Unavailable
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
 from memory_service.domain.memory import Assertion, Cardinality, Kind, MergePolicy, Source, Status, Tier
 from memory_service.domain.parameters import Parameters
-from memory_service.domain.policy import Measure, PolicyDocument, Variant
+from memory_service.domain.policy import Measure, PolicyDocument, Variant, vocabulary_text
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.vocabulary import Predicate, UnknownPredicates, Vocabulary
 from tests.app.harness import ALICE, START, Silent, World, device
@@ -257,6 +257,35 @@ async def test_moving_leaves_one_settled_slot_and_loses_no_value(said: list[tupl
     assert len(after) == len(before)
     statuses = {status for _, _, status in after}
     assert statuses == ({Status.ACTIVE} if len(after) == 1 else {Status.CONTESTED})
+
+
+async def test_the_word_that_unknown_ones_need_stays_while_they_are_mapped():
+    """Nor may another word take its name: unknown ones would take that one's rules."""
+    (here,) = replicas(1)
+    await here.words.remove(ACME, "attribute", "status", BY)  # nobody needs it while unknown ones are refused
+    with pytest.raises(InvalidInput):
+        await here.words.set_unknown(ACME, UnknownPredicates.MAP, BY)
+    await here.words.roll_back(ACME, 0, BY)
+    await here.words.set_unknown(ACME, UnknownPredicates.MAP, BY)
+    for replacement in ("", "status"):
+        for name in ("attribute", "Attribute", "property"):
+            with pytest.raises(InvalidInput) as caught:
+                await here.words.remove(ACME, name, replacement, BY)
+            assert (caught.value.reason, caught.value.field) == (Reason.FIELD_INVALID, "name")
+    assert here.policies.of(ALICE).vocabulary.resolve("shoe_brand", "p").kind is Kind.FACT
+
+
+async def test_a_version_that_lacks_the_word_that_unknown_ones_need_does_not_come_back():
+    (here,) = replicas(1)
+    mapped = Vocabulary.of(unknown=UnknownPredicates.MAP)
+    words = {name: word for name, word in mapped.predicates.items() if name != "attribute"}
+    words["status"] = replace(words["status"], aliases=("attribute",))
+    old = vocabulary_text(Vocabulary(words, UnknownPredicates.MAP))  # as an earlier release let it become
+    await here.policies.store.add(PolicyDocument(ACME, "vocabulary", 1, old, "key", "why", START))
+    await here.words.roll_back(ACME, 0, BY)
+    with pytest.raises(InvalidInput) as caught:
+        await here.words.roll_back(ACME, 1, BY)
+    assert (caught.value.reason, caught.value.field) == (Reason.FIELD_INVALID, "version")
 
 
 async def test_values_that_stood_beside_each_other_give_way_once_a_slot_holds_one():

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from memory_service.adapters.embedders.factory import build_embedder
-from memory_service.cli.dataset import DatasetError
 from memory_service.cli.evaluate_evolution import SERVICE, evaluate_evolution
 from memory_service.cli.evolution import (
     Ask,
@@ -24,6 +23,7 @@ from memory_service.cli.evolution import (
     read_scenarios,
 )
 from memory_service.cli.evolution_players import is_past
+from memory_service.cli.form import DatasetError
 from memory_service.client import Status
 from tests.cli.conftest import Shell
 

@@ -9,7 +9,8 @@ from typing import Any
 import grpc
 import pytest
 
-from memory_service.cli.dataset import DatasetError, parts, read_lines, statement
+from memory_service.cli.dataset import parts, read_lines, statement
+from memory_service.cli.form import DatasetError, Form
 from tests.cli.conftest import Shell
 from tests.client.fake_server import Fail, FakeServer
 
@@ -92,7 +93,7 @@ def test_plain_lines(shell: Shell, server: FakeServer, tmp_path: Path) -> None:
 
 def test_a_wrong_line_is_named(shell: Shell, tmp_path: Path) -> None:
     path = jsonl(tmp_path / "bad.jsonl", {"text": "a"}, {"text": "b", "colour": "red"})
-    assert "line 2: unknown fields: colour" in shell("load", path, code=2).stderr
+    assert "line 2: unknown field 'colour'" in shell("load", path, code=2).stderr
     (tmp_path / "worse.jsonl").write_text('{"text": "a"}\n{"text": \n')
     told = shell.json("load", str(tmp_path / "worse.jsonl"), code=2)
     assert "line 2" in told["error"]["message"]
@@ -119,7 +120,7 @@ def test_lines_that_are_no_objects(line: str) -> None:
 )
 def test_lines_that_lack_something(value: dict[str, Any]) -> None:
     with pytest.raises(DatasetError, match="line 7"):
-        statement(value, 7)
+        statement(Form.of(value, "line 7"))
 
 
 def test_long_texts_are_cut_at_spaces() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from memory_service.cli.dataset import DatasetError
 from memory_service.cli.evaluate_evolution import LAST_WRITE_WINS, SERVICE
 from memory_service.cli.evolution import Ask, Held, Look, Scenario, Shown, State, Write
+from memory_service.cli.form import DatasetError
 from memory_service.cli.simulate import NO_MEMORY, Simulation, simulate
 from memory_service.cli.simulation import Answered, check, figures, misses, read_lives, with_looks
 from memory_service.config import Settings

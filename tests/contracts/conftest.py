@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory_service.adapters.inmemory import InMemoryKeyStore, InMemoryMemoryStore, InMemoryPolicyStore
+from memory_service.ports.episodes import EpisodeLog
 from memory_service.ports.job_queue import JobQueue
 from memory_service.ports.keys import KeyStore
 from memory_service.ports.memory_store import MemoryStore
@@ -30,6 +31,7 @@ class Backend:
     policies: PolicyStore
     jobs: JobQueue
     upkeep: UpkeepPlan
+    episodes: EpisodeLog
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +39,9 @@ def inmemory_backend() -> Backend:
     """The backend in this process's memory."""
     memories = InMemoryMemoryStore()
     policies = InMemoryPolicyStore(memories)
-    return Backend("inmemory", memories, InMemoryKeyStore(), policies, memories.jobs, memories.upkeep)
+    return Backend(
+        "inmemory", memories, InMemoryKeyStore(), policies, memories.jobs, memories.upkeep, memories.episodes
+    )
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +53,13 @@ async def postgres_backend(stack: EmbeddedStack, database_template: str) -> Asyn
         postgres = await PostgresBackend.connect(PostgresSettings(dsn=dsn))
         try:
             yield Backend(
-                "postgres", postgres.memories, postgres.keys, postgres.policies, postgres.jobs, postgres.upkeep
+                "postgres",
+                postgres.memories,
+                postgres.keys,
+                postgres.policies,
+                postgres.jobs,
+                postgres.upkeep,
+                postgres.episodes,
             )
         finally:
             await postgres.close()

@@ -19,19 +19,22 @@ from memory_service.app.cold import ColdSettings, ColdStorage
 from memory_service.app.commands import (
     ChangeMeta,
     CorrectCommand,
+    Effect,
     ForgetCommand,
     RevokeCommand,
     RollbackCommand,
     Statement,
 )
 from memory_service.app.deep import DeepSearch, DeepSettings
+from memory_service.app.move_words import MoveWords
 from memory_service.app.recall import Recall, RecallRequest, RecallResponse
 from memory_service.app.revoke import Revoke
 from memory_service.app.workspace import Workspace
 from memory_service.domain.errors import InvalidInput, Reason, Unavailable
 from memory_service.domain.ids import MemoryId, OwnerKey
-from memory_service.domain.memory import MemoryHead, Status, Tier, Visibility
+from memory_service.domain.memory import Cardinality, Kind, MemoryHead, MergePolicy, Status, Tier, Visibility
 from memory_service.domain.records import MemoryFilter
+from memory_service.domain.vocabulary import Predicate
 from memory_service.ports.memory_store import MemoryStore
 from tests.app.harness import Silent, World
 from tests.contracts.builders import new_owner, plain
@@ -185,6 +188,27 @@ async def test_a_filter_and_an_agents_secrets_hold_in_the_archive_too(life: Life
     assert texts(await life.ask(MARK, agent="one", where=MemoryFilter(tags_all=frozenset({"x"})))) == [
         f"tagged {MARK}"
     ]
+
+
+async def test_a_cold_memory_gets_the_word_that_took_the_place_of_its_own(life: Life):
+    """And says the same again under the new word: it comes back, it is not made a second time (E15, P3)."""
+    words = life.world.vocabulary.having(Predicate("shoe_size", Kind.PROFILE, Cardinality.ONE, MergePolicy.CONFIRM))
+    old = World(store=life.store, vocabulary=words)
+    said = await old.state("shoe_size", 42, owner=life.owner)
+    assert said.memory is not None
+    await life.archive(said.memory)
+    life.world.clock.advance(timedelta(days=31))
+    await life.step(life.owner)
+    assert (await life.get(said.memory.id)).cold
+    new = World(store=life.store, vocabulary=words.without("shoe_size", "attribute"))
+    new.clock.advance(timedelta(days=31))
+    assert await MoveWords(new.changes)(life.owner) == 1
+    assertion = (await life.get(said.memory.id)).current.assertion
+    assert assertion is not None
+    assert assertion.predicate == "attribute"
+    again = await new.state("attribute", 42, owner=life.owner)
+    assert again.memory is not None
+    assert (again.memory.id, again.effect) == (said.memory.id, Effect.REACTIVATED)
 
 
 @pytest.mark.parametrize("text", ["I like green tea", "我喜欢喝绿茶"])

@@ -289,20 +289,38 @@ def forgetting(memory_id: MemoryId, state: OwnerState) -> Changeset:
     return Changeset(state=make.next_state(state), forgotten=[memory_id])
 
 
-async def test_owners_with_waiting_fragments_are_found(store: MemoryStore):
+async def walked(store: MemoryStore, model_id: str, page: int) -> list[OwnerKey]:
+    """Owners that a walk through all of them finds behind a model."""
+    found: list[OwnerKey] = []
+    after = None
+    while True:
+        answer = await store.owners_behind(model_id, after=after, limit=page)
+        assert len(answer.owners) <= answer.looked <= page
+        found += answer.owners
+        after = answer.next_after
+        if after is None:
+            return found
+
+
+async def test_owners_with_fragments_to_embed_are_found(store: MemoryStore):
     model_id = f"test:{make.new_id()}:8:v1"
-    waiting, done, forgotten = (make.new_owner() for _ in range(3))
-    for owner in (waiting, done, forgotten):
+    waiting, older, done, forgotten = (make.new_owner() for _ in range(4))
+    for owner in (waiting, older, done, forgotten):
         memory = make.version(make.new_id())
-        seed = None if owner is forgotten else 1
+        seed = None if owner in (waiting, forgotten) else 1
         fragments = [make.fragment(memory, seed=seed, model_id=model_id if owner is done else make.MODEL)]
         await make.write(store, owner, memory, fragments=fragments)
         if owner is forgotten:
             await make.commit(store, owner, partial(forgetting, memory.id))
     found = set(await store.owners_with_waiting_fragments(model_id, limit=100_000))
     assert waiting in found
-    assert found.isdisjoint({done, forgotten})
+    assert found.isdisjoint({older, done, forgotten}), "what has a vector of another model is found by the walk"
     assert len(await store.owners_with_waiting_fragments(model_id, limit=1)) == 1
+    for page in (1, 7, 100_000):
+        behind = await walked(store, model_id, page)
+        assert {waiting, older} <= set(behind)
+        assert set(behind).isdisjoint({done, forgotten})
+        assert len(set(behind)) == len(behind)
 
 
 async def test_access_adds_up_and_moves_forward_only(store: MemoryStore):

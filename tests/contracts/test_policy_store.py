@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from memory_service.domain import limits
 from memory_service.domain.ids import OwnerKey, TenantId, UserId
-from memory_service.domain.memory import Assertion, Kind, Status, Usage
+from memory_service.domain.memory import Assertion, Kind, Status, Tier, Usage
 from memory_service.domain.policy import Measure, PolicyDocument, Variant
+from memory_service.domain.records import Changeset, OwnerState
 from memory_service.domain.reuse import SHORTEST_SECONDS, Interval, bucket_of, bucket_seconds
 from memory_service.ports.memory_store import MemoryStore
 from memory_service.ports.policy_store import PolicyStore
@@ -134,6 +135,28 @@ async def test_uses_are_counted_over_a_tenants_users_and_no_others(store: Memory
     assert (capped.memories, capped.more) == (2, True)
     none = await policies.uses(tenant, ["hat_size"], limit=10)
     assert (none.memories, none.users, none.more) == (0, 0, False)
+
+
+async def test_uses_count_what_lies_in_the_archive_and_in_cold_storage(store: MemoryStore, policies: PolicyStore):
+    tenant = new_tenant()
+    owner = OwnerKey(tenant, UserId("ann"))
+    heads = [
+        make.version(make.new_id(), assertion=Assertion("user", predicate, "x"), tier=Tier.ARCHIVE)
+        for predicate in ("shoe_size", "shoe_size", "pet")
+    ]
+    await make.write(store, owner, *heads)
+    assert len(await store.freeze(owner, "file", {head.id: 1 for head in heads[1:]})) == 2
+    uses = await policies.uses(tenant, ["shoe_size"], limit=10)
+    assert (uses.memories, uses.users, uses.more) == (2, 1, False)
+    others = await policies.uses(tenant, ["shoe_size"], others=True, limit=10)
+    assert (others.memories, others.users) == (1, 1)
+    assert (await policies.uses(tenant, ["shoe_size", "pet"], limit=2)).more
+
+    def forget(state: OwnerState) -> Changeset:
+        return Changeset(state=make.next_state(state), forgotten=[heads[1].id])
+
+    await make.commit(store, owner, forget)
+    assert (await policies.uses(tenant, ["shoe_size"], limit=10)).memories == 1
 
 
 async def test_counts_add_up_apart(policies: PolicyStore):

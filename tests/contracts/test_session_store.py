@@ -290,10 +290,10 @@ async def test_turns_that_are_forgotten_leave_no_words(store: SessionStore, ende
     await store.update(owner, session, changes, device="", etag_version=None, seen_version=None, now=NOW)
     if ended:
         await store.end(owner, session, NOW)
-    await store.forget_turns(owner, session, {"b", "unknown"}, NOW)
-    await store.forget_turns(owner, facts().id, {"b"}, NOW)
+    await store.forget_turns(owner, session, {"b", "unknown"}, NOW, 7)
+    await store.forget_turns(owner, facts().id, {"b"}, NOW, 7)
     found = await view(store, owner, session)
-    assert found.block == StateBlock(sequence=2, updated_at=NOW)
+    assert found.block == StateBlock(sequence=2, updated_at=NOW, forgot_at=7)
     assert [b.sequence for b in await store.blocks(owner, session)] == [2]
     assert found.version == 3
     if not ended:
@@ -302,6 +302,16 @@ async def test_turns_that_are_forgotten_leave_no_words(store: SessionStore, ende
         behind = await store.append(owner, session, [turn("b", "secret b")], Basis(2, 3), None, NOW)
         assert isinstance(behind, Behind)
         assert behind.known == {"b"}
+        with pytest.raises(FailedPrecondition):  # nor is a slot filled from it any more
+            await store.update(
+                owner,
+                session,
+                [FieldChange("slots.b", "secret", "b")],
+                device="",
+                etag_version=None,
+                seen_version=None,
+                now=NOW,
+            )
 
 
 async def test_sessions_are_listed_newest_first_in_pages(store: SessionStore):

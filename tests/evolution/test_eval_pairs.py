@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from memory_service.cli.app import app
 from memory_service.cli.evaluate_pairs import confusion_figures, scenario_figures
+from memory_service.cli.evolution import scenario_of
+from memory_service.cli.form import Form
 from memory_service.cli.relation_pairs import Pair, scenario_pairs
 
 RUNNER = CliRunner()
@@ -61,12 +63,15 @@ def test_confusion_by_hand() -> None:
     assert found["recall"]["opposite"] is None
 
 
+AT = "2026-01-05T09:00:00Z"
+
+
 def _scenario() -> dict[str, object]:
     def write(ref: str, text: str) -> dict[str, object]:
-        return {"op": "write", "ref": ref, "text": text, "source": "explicit"}
+        return {"op": "write", "at": AT, "ref": ref, "text": text, "source": "explicit"}
 
     def ask(**expected: object) -> dict[str, object]:
-        return {"op": "ask", "query": "?", "expect_top": [], "expect_in": [], "expect_not_in": [], **expected}
+        return {"op": "ask", "at": AT, "query": "?", **expected}
 
     steps = [
         write("a", "My desk is in room 4."),
@@ -75,11 +80,12 @@ def _scenario() -> dict[str, object]:
         ask(expect_top=["b"], expect_not_in=["a"]),
         ask(expect_top=["a"], as_of="2026-01-01T00:00:00Z"),
     ]
-    return {"id": "en-update-x", "language": "en", "family": "update", "steps": steps}
+    return {"id": "en-update-x", "language": "en", "family": "update", "timezone": "UTC", "steps": steps}
 
 
 def test_a_scenario_leaves_little_choice() -> None:
-    pairs = {pair.id.split(":")[1]: pair for pair in scenario_pairs(_scenario())}
+    scenario = scenario_of(Form.of(_scenario(), "a scenario"))
+    pairs = {pair.id.split(":")[1]: pair for pair in scenario_pairs(scenario)}
     assert pairs["a-b"].wanted == {"update"}
     assert pairs["a-n1"].wanted == {"different"}
     assert pairs["a-n1"].small_talk

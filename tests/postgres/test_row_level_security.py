@@ -196,6 +196,7 @@ async def test_functions_that_run_with_other_rights_are_the_known_ones(dsn: str)
     by_name = {f["name"]: f for f in found}
     across_owners = {
         "owners_waiting": "TABLE(tenant text, user_id text)",
+        "owners_behind": "TABLE(owner uuid, tenant text, user_id text, behind boolean)",
         "predicate_uses": "TABLE(uses bigint, users bigint)",
         "tenant_intervals": "TABLE(kind text, predicate text, bucket integer, count bigint)",
     }
@@ -219,6 +220,8 @@ async def test_the_view_across_owners_gives_identities_without_a_setting(dsn: st
     async with connected(dsn) as superuser:
         await superuser.execute(f"UPDATE memories SET content_version = 1 WHERE owner = '{OTHER}'")
     async with as_application(dsn) as connection:
-        waiting = await connection.fetch("SELECT * FROM owners_waiting('another model', 5)")
+        look = "SELECT tenant, user_id FROM owners_behind($1, $2, 5) WHERE behind"
+        waiting = await connection.fetch(look, "another model", uuid.UUID(int=0))
         assert [tuple(row) for row in waiting] == [("x", "x")]
-        assert await connection.fetch("SELECT * FROM owners_waiting('x', 5)") == []
+        assert await connection.fetch(look, "x", uuid.UUID(int=0)) == []
+        assert await connection.fetch("SELECT * FROM owners_waiting('another model', 5)") == []

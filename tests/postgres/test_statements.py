@@ -24,7 +24,7 @@ OWNER_TABLES = (
     "|reuse_intervals|cold_memories"
 )
 OF_NO_OWNER = {
-    *("owners_waiting", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"),
+    *("owners_waiting", "owners_behind", "key_add", "key_find", "key_list", "key_revoke", "secret", "schema", "role"),
     *("policy_add", "policy_version", "policy_history", "policies_after", "predicate_uses"),
     *("experiment_add", "experiment_totals", "tenant_intervals"),
     *(name for name in STATEMENTS if name.startswith(("jobs_", "upkeep_"))),

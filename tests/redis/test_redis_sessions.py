@@ -280,3 +280,34 @@ async def test_every_failure_is_unavailable(how: str):
                     await call()
                 assert caught.value.reason is Reason.REDIS_UNAVAILABLE
                 assert "127.0.0.1" not in caught.value.message
+
+
+async def test_what_comes_while_turns_are_being_forgotten_is_forgotten_too(redis_url: str):
+    """The session is read, then changed by a script: what was added in between is not missed."""
+    async with connected(redis_url) as store:
+        owner = make.new_owner()
+        session = await store.create(owner, facts(), NOW)
+        await store.append(owner, session, [turn("a", "secret")], Basis(0, 0), None, NOW)
+        read, done = store._to_forget, list[bool]()
+
+        async def reading(*given: Any) -> list[Any]:
+            found = await read(*given)
+            if not done:
+                done.append(True)
+                await store.append(owner, session, [turn("b", "secret")], None, None, NOW)
+                await store.update(
+                    owner,
+                    session,
+                    [FieldChange("slots.s", "secret", "b")],
+                    device="",
+                    etag_version=None,
+                    seen_version=None,
+                    now=NOW,
+                )
+            return found
+
+        store._to_forget = reading  # type: ignore[method-assign, assignment]
+        await store.forget_turns(owner, session, {"a", "b"}, NOW, 3)
+        view = await store.read(owner, session, turns=9, touch=False, now=NOW)
+        assert "secret" not in repr(view)
+        assert view.turn_count == 2

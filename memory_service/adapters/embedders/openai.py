@@ -19,10 +19,9 @@ import numpy as np
 from memory_service.adapters.embedders.text import clean_text
 from memory_service.adapters.embedders.weights import unavailable
 from memory_service.domain.errors import Reason, Unavailable
+from memory_service.http_api import PASSING, HttpApi, backoff_seconds, check_address
 from memory_service.ports.embedder import EmbeddingModel, FloatMatrix
 
-#: Status codes worth another try.
-_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _NUMBER_BYTES_MAX = 40
 _ENVELOPE_BYTES_MAX = 1 << 20
 
@@ -63,13 +62,7 @@ class OpenAISettings:
     backoff_seconds_max: float = 8.0
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("base_url must be an http or https address")
-        if parts.username or parts.password:
-            raise ValueError("base_url must not carry a user or password; use api_key")
-        if not self.model:
-            raise ValueError("model must be named")
+        check_address(self.base_url, self.model)
         if not 1 <= self.dimension <= 16_000:
             raise ValueError("dimension must be between 1 and 16000")
         if not 1 <= self.batch_size_max <= 64:
@@ -101,9 +94,8 @@ class OpenAIEmbedder:
         self._settings = settings
         self._sleep = sleep
         self._jitter = jitter
-        self._session: aiohttp.ClientSession | None = None
+        self._api = HttpApi(settings.base_url, settings.api_key, seconds_max=settings.timeout_seconds)
         self._requests = asyncio.Semaphore(settings.requests_max)
-        self._closed = False
         host = urlsplit(settings.base_url).hostname
         prefix = f":{settings.prefix.strip()}" if settings.prefix else ""
         self._model = EmbeddingModel(
@@ -125,8 +117,7 @@ class OpenAIEmbedder:
             Unavailable: EMBEDDER_UNAVAILABLE when the service refused, answered nonsense, or failed in every
                 try; SHUTTING_DOWN after `close`.
         """
-        if self._closed:
-            raise Unavailable(Reason.SHUTTING_DOWN, "the embedder is closed")
+        self._check_open()
         if not texts:
             return np.empty((0, self._model.dimension), np.float32)
         size = self._settings.batch_size_max
@@ -141,10 +132,11 @@ class OpenAIEmbedder:
 
     async def close(self) -> None:
         """Close the connections. Idempotent."""
-        self._closed = True
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        await self._api.close()
+
+    def _check_open(self) -> None:
+        if self._api.closed:
+            raise Unavailable(Reason.SHUTTING_DOWN, "the embedder is closed")
 
     async def _batch(self, texts: Sequence[str]) -> FloatMatrix:
         settings = self._settings
@@ -170,8 +162,10 @@ class OpenAIEmbedder:
     def _pause(self, attempt: int, asked_seconds: float | None) -> float:
         """Half fixed, half random, doubled each time; no less than the service asked for, up to a limit."""
         longest = self._settings.backoff_seconds_max
-        doubled = min(longest, self._settings.backoff_seconds * 2.0**attempt)
-        pause = doubled * (0.5 + 0.5 * self._jitter())
+        jitter = self._jitter()
+        pause = min(
+            backoff_seconds(self._settings.backoff_seconds, attempt, jitter), backoff_seconds(longest, 0, jitter)
+        )
         return min(longest, max(pause, asked_seconds or 0.0))
 
     async def _post(self, body: dict[str, Any]) -> bytes:
@@ -182,10 +176,10 @@ class OpenAIEmbedder:
             Unavailable: any other status, or more data than vectors can need.
         """
         limit = _ENVELOPE_BYTES_MAX + len(body["input"]) * self._settings.dimension * _NUMBER_BYTES_MAX
-        url = self._settings.base_url.rstrip("/") + "/embeddings"
+        self._check_open()
         try:
-            async with self._connect().post(url, json=body, allow_redirects=False) as response:
-                if response.status in _PASSING:
+            async with self._api.post("embeddings", body) as response:
+                if response.status in PASSING:
                     raise _TryAgain(f"status {response.status}", _retry_after_seconds(response.headers))
                 if response.status != HTTPStatus.OK:
                     raise unavailable(f"the embedding service refused with status {response.status}")
@@ -196,18 +190,6 @@ class OpenAIEmbedder:
             raise unavailable("the embedding service's address is not valid") from error
         except (aiohttp.ClientError, OSError) as error:
             raise _TryAgain(type(error).__name__) from error
-
-    def _connect(self) -> aiohttp.ClientSession:
-        """The session, made at the first use: it belongs to the running loop."""
-        if self._closed:
-            raise Unavailable(Reason.SHUTTING_DOWN, "the embedder is closed")
-        if self._session is None:
-            key = self._settings.api_key
-            self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=self._settings.timeout_seconds),
-                headers={"Authorization": f"Bearer {key}"} if key else {},
-            )
-        return self._session
 
     def _vectors(self, data: bytes, count: int) -> FloatMatrix:
         """Rows in the order of the request, checked and scaled to norm 1.

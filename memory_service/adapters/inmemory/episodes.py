@@ -9,7 +9,7 @@ from datetime import datetime
 from memory_service.adapters.inmemory.job_queue import InMemoryJobQueue
 from memory_service.domain.ids import OwnerKey
 from memory_service.domain.records import JobRequest
-from memory_service.domain.session.model import SessionId, TurnTag
+from memory_service.domain.session.model import SessionId, TurnRole, TurnTag, started_at
 from memory_service.ports.episodes import Episode, LearningBacklog, LearningTask
 
 _Key = tuple[OwnerKey, SessionId]
@@ -85,12 +85,24 @@ class InMemoryEpisodeLog:
         return len(barred)
 
     def forget(self, owner: OwnerKey, sources: Sequence[tuple[SessionId, str]]) -> None:
-        """Bar and empty the episodes of these sessions and turns; without awaiting: part of a commit."""
+        """Bar and empty the episodes of these sessions and turns, those that are not there (yet) ahead.
+
+        Without awaiting: part of a commit.
+        """
         for session, turn_id in sources:
-            item = self._episodes.get((owner, session), {}).get(turn_id)
-            if item is not None:
-                item.episode = replace(item.episode, content="", action="", feedback="")
-                self._bar((owner, session), [item])
+            if not turn_id:
+                continue
+            try:
+                began = started_at(session)
+            except ValueError:
+                continue  # the caller's own name for a conversation: not a session of ours
+            mine = self._episodes.setdefault((owner, session), {})
+            if turn_id not in mine:
+                stub = Episode(session=session, turn_id=turn_id, recorded_at=began, actor=TurnRole.USER, content="")
+                mine[turn_id] = _Kept(stub, barred=True)
+            item = mine[turn_id]
+            item.episode = replace(item.episode, content="", action="", feedback="")
+            self._bar((owner, session), [item])
 
     def _fewer(self, key: _Key, number: int) -> None:
         task = self._tasks.get(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -43,6 +44,7 @@ from memory_service.ports.memory_store import (
     Link,
     MemoryFilter,
     OwnerChange,
+    OwnersBehind,
     OwnerState,
     Page,
     SearchRow,
@@ -398,13 +400,19 @@ class InMemoryMemoryStore:
             self._data(owner).store_vectors(fragments)
 
     async def owners_with_waiting_fragments(self, model_id: str, *, limit: int) -> Sequence[OwnerKey]:
-        """Owners that have fragments without a vector of `model_id`."""
+        """Owners that have fragments without any vector."""
+        del model_id  # a fragment without any has none of it
         owners = (
-            owner
-            for owner, data in self._owners.items()
-            if any(True for memory in data.in_order() for _ in memory.waiting(model_id))
+            owner for owner, data in self._owners.items() if any(memory.unembedded for memory in data.in_order())
         )
         return list(islice(owners, limit))
+
+    async def owners_behind(self, model_id: str, *, after: uuid.UUID | None, limit: int) -> OwnersBehind:
+        """Which of the next owners have fragments without a vector of `model_id`."""
+        rest = sorted((o for o in self._owners if after is None or o.id > after), key=lambda o: o.id)
+        looked = rest[:limit]
+        behind = [o for o in looked if any(True for m in self._owners[o].in_order() for _ in m.waiting(model_id))]
+        return OwnersBehind(behind, len(looked), looked[-1].id if len(looked) == limit else None)
 
     async def archived_rows(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[SearchRow]:
         """Archived memories of current status that are hot, newest first, as rows to search."""

@@ -118,6 +118,12 @@ class StoredMemory:
             if model_id not in piece.vectors:
                 yield self._fragment(content_version, ordinal, piece, "")
 
+    @property
+    def unembedded(self) -> bool:
+        """Whether a fragment of the present text has no vector at all."""
+        pieces = self.pieces.get(self.versions[-1].content_version, {}).values()
+        return not self.forgotten and any(not piece.vectors for piece in pieces)
+
     def fragments(self, content_version: int) -> Iterator[Fragment]:
         """Fragments of one text; one for each model where several have a vector of it."""
         for ordinal, piece in sorted(self.pieces.get(content_version, {}).items()):
@@ -453,7 +459,12 @@ class OwnerData:
             memory = self.memory(fragment.memory_id)
             pieces = {} if memory is None else memory.pieces.get(fragment.content_version, {})
             piece = pieces.get(fragment.ordinal)
-            if memory is not None and piece is not None and fragment.vector is not None:
+            if (
+                memory is not None
+                and piece is not None
+                and piece.text == fragment.text
+                and fragment.vector is not None
+            ):
                 kept.append((memory, piece, fragment, half_precision(fragment.vector)))
         if not kept:
             return

@@ -215,17 +215,18 @@ class InMemorySessionStore:
             kept.blocks = [b for b in kept.blocks[:-1] if b.sequence > upto] + kept.blocks[-1:]
 
     async def forget_turns(
-        self, owner: OwnerKey, session: SessionId, turn_ids: Collection[str], now: datetime
+        self, owner: OwnerKey, session: SessionId, turn_ids: Collection[str], now: datetime, revision: int
     ) -> None:
         """Empty these turns, remove the slots filled from them, and begin the state anew."""
         kept = self._of(owner).get(session)
         if kept is None:
             return
+        kept.ids |= {known: False for known in turn_ids if known in kept.ids}
         kept.turns = [emptied(each) if each.turn.id in turn_ids else each for each in kept.turns]
         left = {path: item for path, item in kept.fields.items() if item.answered_by not in turn_ids}
         kept.version += len(left) != len(kept.fields)
         kept.fields = left
-        kept.blocks = [StateBlock(sequence=kept.basis.block_sequence + 1, updated_at=now)]
+        kept.blocks = [StateBlock(sequence=kept.basis.block_sequence + 1, updated_at=now, forgot_at=revision)]
 
     async def ping(self) -> None:
         """Raise `Unavailable` while away."""

@@ -9,15 +9,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import aiohttp
 
 from memory_service.adapters.llm.budget import Budget
+from memory_service.http_api import PASSING, HttpApi, backoff_seconds, check_address
 from memory_service.ports.telemetry import Telemetry
 
-#: Status codes worth another try.
-_PASSING: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _ANSWER_BYTES_MAX: Final = 1 << 20
 _OVERHEAD_TOKENS: Final = 200
 _INSTRUCTION: Final = (
@@ -52,13 +50,7 @@ class LlmSettings:
     backoff_seconds: float = 0.5
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("base_url must be an http or https address")
-        if parts.username or parts.password:
-            raise ValueError("base_url must not carry a user or password; use api_key")
-        if not self.model:
-            raise ValueError("model must be named")
+        check_address(self.base_url, self.model)
         if min(self.tries_max, self.texts_max, self.answer_tokens_max) < 1 or self.seconds_max <= 0:
             raise ValueError("seconds_max, tries_max, texts_max and answer_tokens_max must be positive")
 
@@ -86,8 +78,7 @@ class OpenAISummarizer:
         """`sleep` and `jitter` (a number in 0..1) are given by tests."""
         self._settings, self._budget, self._telemetry = settings, budget, telemetry
         self._sleep, self._jitter = sleep, jitter
-        self._session: aiohttp.ClientSession | None = None
-        self._closed = False
+        self._api = HttpApi(settings.base_url, settings.api_key, seconds_max=settings.seconds_max)
 
     async def merge_text(self, texts: Sequence[str], language: str) -> str | None:
         """One text for all of them; None when the service is away, answers nonsense, or the budget is spent."""
@@ -105,7 +96,7 @@ class OpenAISummarizer:
         # No tokenizer makes more tokens than there are bytes.
         most = len(lines.encode()) + _OVERHEAD_TOKENS + settings.answer_tokens_max
         for attempt in range(settings.tries_max):
-            if self._closed:
+            if self._api.closed:
                 return None
             if not self._budget.take(most):
                 return self._told("spent", None)
@@ -115,7 +106,7 @@ class OpenAISummarizer:
                 self._telemetry.count("summarizer_calls_total", outcome="failed")
                 if not failure.passing or attempt + 1 == settings.tries_max:
                     return None
-                await self._sleep(settings.backoff_seconds * 2.0**attempt * (0.5 + 0.5 * self._jitter()))
+                await self._sleep(backoff_seconds(settings.backoff_seconds, attempt, self._jitter()))
                 continue
             if used is not None:
                 self._budget.give_back(most - used)
@@ -124,10 +115,7 @@ class OpenAISummarizer:
 
     async def close(self) -> None:
         """Close the connections. Idempotent."""
-        self._closed = True
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        await self._api.close()
 
     def _told(self, outcome: str, text: str | None) -> str | None:
         self._telemetry.count("summarizer_calls_total", outcome=outcome)
@@ -135,11 +123,10 @@ class OpenAISummarizer:
 
     async def _try(self, body: dict[str, Any]) -> tuple[str, int | None]:
         """One call: the text, and the tokens it says it used."""
-        url = self._settings.base_url.rstrip("/") + "/chat/completions"
         try:
-            async with self._connect().post(url, json=body, allow_redirects=False) as response:
+            async with self._api.post("chat/completions", body) as response:
                 if response.status != HTTPStatus.OK:
-                    raise _Failed(passing=response.status in _PASSING)
+                    raise _Failed(passing=response.status in PASSING)
                 data = await response.content.read(_ANSWER_BYTES_MAX + 1)
                 while len(data) <= _ANSWER_BYTES_MAX and (more := await response.content.read(_ANSWER_BYTES_MAX)):
                     data += more
@@ -148,16 +135,6 @@ class OpenAISummarizer:
         if len(data) > _ANSWER_BYTES_MAX:
             raise _Failed(passing=False)
         return _read(data)
-
-    def _connect(self) -> aiohttp.ClientSession:
-        """The session, made at the first use: it belongs to the running loop."""
-        if self._session is None:
-            key = self._settings.api_key
-            self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=self._settings.seconds_max),
-                headers={"Authorization": f"Bearer {key}"} if key else {},
-            )
-        return self._session
 
 
 def _read(data: bytes) -> tuple[str, int | None]:

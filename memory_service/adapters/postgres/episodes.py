@@ -105,7 +105,10 @@ class PostgresEpisodeLog:
 
 
 async def forget_episodes(change: Session, memories: Sequence[MemoryId]) -> None:
-    """Bar and empty the episodes that these memories name as their source, before these are emptied themselves."""
+    """Bar and empty the episodes that these memories name as their source, before these are emptied themselves.
+
+    Those not in the log (yet) are barred ahead.
+    """
     by_session: dict[str, list[str]] = {}
     for session, turn_id in await change.rows(sql_episodes.EPISODE_SOURCES, list(memories)):
         by_session.setdefault(session, []).append(turn_id)
@@ -114,6 +117,7 @@ async def forget_episodes(change: Session, memories: Sequence[MemoryId]) -> None
             key = _key(SessionId(session))
         except ValueError:
             continue  # the caller's own name for a conversation: not a session of ours
+        await change.run(sql_episodes.EPISODES_BAR_AHEAD, *key, turn_ids)
         await change.run(sql_episodes.EPISODES_FORGET, *key, turn_ids)
 
 

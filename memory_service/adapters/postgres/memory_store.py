@@ -34,6 +34,7 @@ from memory_service.ports.memory_store import (
     Link,
     MemoryFilter,
     OwnerChange,
+    OwnersBehind,
     OwnerState,
     Page,
     SearchRow,
@@ -262,6 +263,7 @@ class PostgresMemoryStore:
             [f.memory_id for f in given],
             [f.content_version for f in given],
             [f.ordinal for f in given],
+            [f.text for f in given],
             [f.model_id for f in given],
             [rows.halfvec_of(f.vector) for f in given if f.vector is not None],
         )
@@ -270,9 +272,15 @@ class PostgresMemoryStore:
                 await session.run(sql_writing.STORE_VECTORS, *parameters)
 
     async def owners_with_waiting_fragments(self, model_id: str, *, limit: int) -> Sequence[OwnerKey]:
-        """Owners that have fragments without a vector of `model_id`."""
+        """Owners that have fragments without any vector."""
         found = await self._database.fetch(sql.OWNERS_WAITING, model_id, limit)
         return [OwnerKey(TenantId(row["tenant"]), UserId(row["user_id"])) for row in found]
+
+    async def owners_behind(self, model_id: str, *, after: uuid.UUID | None, limit: int) -> OwnersBehind:
+        """Which of the next owners have fragments without a vector of `model_id`."""
+        found = await self._database.fetch(sql.OWNERS_BEHIND, model_id, after or uuid.UUID(int=0), limit)
+        behind = [OwnerKey(TenantId(row["tenant"]), UserId(row["user_id"])) for row in found if row["behind"]]
+        return OwnersBehind(behind, len(found), found[-1]["owner"] if len(found) == limit else None)
 
     async def archived_rows(self, owner: OwnerKey, model_id: str, *, limit: int) -> Sequence[SearchRow]:
         """Archived memories of current status that are hot, newest first, as rows to search."""

@@ -428,6 +428,7 @@ COLD_HEADS = statement("cold_heads", f"SELECT {_COLD_HEAD} {_COLD} AND c.file = 
 # Not of one owner -----------------------------------------------------------------------------------------
 
 OWNERS_WAITING = statement("owners_waiting", "SELECT w.tenant, w.user_id FROM owners_waiting($1, $2) w")
+OWNERS_BEHIND = statement("owners_behind", "SELECT w.* FROM owners_behind($1, $2, $3) w")
 KEY_ADD = statement("key_add", "SELECT key_add($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
 KEY_FIND = statement("key_find", "SELECT * FROM key_find($1)")
 KEY_LIST = statement("key_list", "SELECT * FROM key_list($1)")

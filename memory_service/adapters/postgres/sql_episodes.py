@@ -88,6 +88,18 @@ EPISODE_SOURCES = statement(
     ORDER BY v.session, v.reference""",
 )
 """What memories name as their source; to be asked before forgetting empties it."""
+EPISODES_BAR_AHEAD = statement(
+    "episodes_bar_ahead",
+    """INSERT INTO episodes (owner, started_at, session, turn_id, place, recorded_at, actor, agent, credential,
+                             action, content, tool, tool_status, feedback, tags, barred)
+    SELECT $1, $2, $3, g.turn_id, 0, now(), '', '', '', '', '', '', '', '', '{}', true
+    FROM unnest($4::text[]) AS g(turn_id) ORDER BY g.turn_id
+    ON CONFLICT DO NOTHING""",
+)
+"""Bars turns that are not in the log: they may be on their way into it, and then meet this.
+
+Waits for an append of the same turn that is under way; `EPISODES_FORGET`, after it, sees what that committed.
+"""
 EPISODES_FORGET = statement(
     "episodes_forget",
     f"""WITH emptied AS (

@@ -281,10 +281,10 @@ STORE_VECTORS = statement(
                (owner, memory_id, content_version, ordinal, model_id, text, terms, embedding)
         SELECT DISTINCT ON (k.memory_id, k.content_version, k.ordinal, k.model_id)
                $1, k.memory_id, k.content_version, k.ordinal, k.model_id, f.text, f.terms, k.embedding
-        FROM unnest($2::uuid[], $3::int4[], $4::int4[], $5::text[], $6::halfvec[])
-             AS k(memory_id, content_version, ordinal, model_id, embedding)
+        FROM unnest($2::uuid[], $3::int4[], $4::int4[], $5::text[], $6::text[], $7::halfvec[])
+             AS k(memory_id, content_version, ordinal, text, model_id, embedding)
         JOIN fragments f ON f.owner = $1 AND f.memory_id = k.memory_id
-             AND f.content_version = k.content_version AND f.ordinal = k.ordinal
+             AND f.content_version = k.content_version AND f.ordinal = k.ordinal AND f.text = k.text
         ON CONFLICT (owner, memory_id, content_version, ordinal, model_id)
         DO UPDATE SET embedding = EXCLUDED.embedding
         RETURNING s.memory_id, s.content_version, s.ordinal),

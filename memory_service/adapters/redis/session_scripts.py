@@ -239,16 +239,21 @@ return {'ok'}
 FORGET_TURNS = (
     _COMMON
     + """
-local block, fields = ARGV[3], tonumber(ARGV[4])
+local block, version, count, fields, ids = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local facts, lost = found()
 if not facts then return {'ok'} end
+if call('HGET', FACTS, 'v') ~= version or facts[3] ~= count then return {'behind'} end
 local sequence = string.format('%.0f', facts[5] + 1)
 call('DEL', BLOCKS)
 if not lost and facts[4] ~= '1' and call('EXISTS', FIELDS) == 1 then
   local gone = 0
-  for i = 5, 4 + fields do gone = gone + call('HDEL', FIELDS, ARGV[i]) end
+  for i = 8, 7 + fields do gone = gone + call('HDEL', FIELDS, ARGV[i]) end
   if gone > 0 then call('HINCRBY', FACTS, 'v', 1) end
-  for i = 5 + fields, #ARGV - 1, 2 do
+  for i = 8 + fields, 7 + fields + ids do
+    local score = call('ZSCORE', IDS, ARGV[i])
+    if score and score % 2 == 1 then call('ZADD', IDS, 'XX', score - 1, ARGV[i]) end
+  end
+  for i = 8 + fields + ids, #ARGV - 1, 2 do
     local old, new = ARGV[i], ARGV[i + 1]
     local place = call('LPOS', TURNS, old)
     if place then
@@ -263,7 +268,8 @@ call('PEXPIRE', BLOCKS, call('PTTL', FACTS))
 return {'ok'}
 """
 )
-"""ARGV: JSON of an empty block; how many fields to remove, their paths; then of each turn what it was and is to be.
+"""ARGV: JSON of an empty block; version and turns ever as they were read, "behind" when they moved on; how many
+fields to remove, how many turns are forgotten; their paths, their ids; then of each turn what it was and is to be.
 
 It frees memory before it takes any, so that a full server does it. It does not touch.
 """

@@ -17,7 +17,7 @@ from memory_service.adapters.redis import session_scripts as scripts
 from memory_service.adapters.redis.breaker import CircuitBreaker
 from memory_service.adapters.redis.connection import connection_pool, guarded
 from memory_service.adapters.redis.settings import RedisSettings
-from memory_service.domain.errors import InternalError, LimitExceeded, MemoryServiceError, Reason
+from memory_service.domain.errors import InternalError, LimitExceeded, MemoryServiceError, Reason, Unavailable
 from memory_service.domain.ids import OwnerKey
 from memory_service.domain.session.failures import (
     etag_mismatch,
@@ -52,6 +52,7 @@ from memory_service.ports.sessions import (
 
 _REQUEST_SECONDS = 600
 _RECENT = 6
+_FORGET_TRIES_MAX = 16
 _OK = b"ok"
 
 
@@ -196,21 +197,32 @@ class RedisSessionStore:
             await self._drop_blocks(keys=self._keys(owner, session), args=[0, session, upto])
 
     async def forget_turns(
-        self, owner: OwnerKey, session: SessionId, turn_ids: Collection[str], now: datetime
+        self, owner: OwnerKey, session: SessionId, turn_ids: Collection[str], now: datetime, revision: int
     ) -> None:
         """Empty these turns, remove the slots filled from them, and begin the state anew."""
         names = self._keys(owner, session)
-        async with self._guarded():
-            kept: Sequence[Any] = await self._client.lrange(names[2], 0, -1)
-            held: dict[Any, Any] = await self._client.hgetall(names[1])
-            fields = codec.fields_of([part for pair in held.items() for part in pair])
-            paths = [path for path, item in fields.items() if item.answered_by in turn_ids]
-            arguments: list[Any] = [codec.millis(now), session, codec.block_body(StateBlock(updated_at=now))]
-            arguments += [len(paths), *paths]
-            for data, each in zip(kept, codec.turns_of(kept, len(kept)), strict=True):
-                if each.turn.id in turn_ids:
-                    arguments += [data, codec.turn_bytes(emptied(each))]
-            await self._forget_turns(keys=names, args=arguments)
+        block = codec.block_body(StateBlock(updated_at=now, forgot_at=revision))
+        for _ in range(_FORGET_TRIES_MAX):
+            async with self._guarded():
+                basis = await self._client.hmget(names[0], ["v", "n"])
+                arguments = [codec.millis(now), session, block, *(part or b"" for part in basis)]
+                arguments += await self._to_forget(names, turn_ids)
+                answer = await self._forget_turns(keys=names, args=arguments)
+            if answer[0] == _OK:
+                return
+        raise Unavailable(Reason.OVERLOADED, "too many writers change this session at once")
+
+    async def _to_forget(self, names: Sequence[bytes], turn_ids: Collection[str]) -> list[Any]:
+        """What `FORGET_TURNS` is to remove and to empty, as the session is read now."""
+        kept: Sequence[Any] = await self._client.lrange(names[2], 0, -1)
+        held: dict[Any, Any] = await self._client.hgetall(names[1])
+        fields = codec.fields_of([part for pair in held.items() for part in pair])
+        paths = [path for path, item in fields.items() if item.answered_by in turn_ids]
+        arguments: list[Any] = [len(paths), len(turn_ids), *paths, *turn_ids]
+        for data, each in zip(kept, codec.turns_of(kept, len(kept)), strict=True):
+            if each.turn.id in turn_ids:
+                arguments += [data, codec.turn_bytes(emptied(each))]
+        return arguments
 
     async def ping(self) -> None:
         """Raise `Unavailable` unless the server answers."""

@@ -107,8 +107,8 @@ class KeptTurn(NamedTuple):
 
 
 def emptied(kept: KeptTurn) -> KeptTurn:
-    """The turn without anything that was said or done in it."""
-    return kept._replace(turn=kept.turn._replace(text="", action="", feedback=""), tokens=0)
+    """The turn without anything that was said or done in it; it answers nothing any more."""
+    return kept._replace(turn=kept.turn._replace(text="", action="", feedback=""), tokens=0, answers=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +118,8 @@ class StateBlock:
     Attributes:
         sequence: 1, 2, 3 … within the session.
         turn_ids: the turns that changed the state, newest last: the block's evidence.
+        forgot_at: the owner's revision of the Forget after which the state began anew, 0 if it never did: nothing
+            that was forgotten until then is in it.
     """
 
     sequence: int = 0
@@ -128,6 +130,7 @@ class StateBlock:
     pending: tuple[str, ...] = ()
     updated_at: datetime | None = None
     turn_ids: tuple[str, ...] = ()
+    forgot_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
