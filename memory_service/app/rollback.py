@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect, RollbackCommand
 from memory_service.app.replay import replayed, stored_outcome
+from memory_service.app.restating import Restating
+from memory_service.app.rivals import EXPLICIT
 from memory_service.app.service import Changes, for_writer
 from memory_service.app.targets import check_etag, not_found
 from memory_service.app.validation import check_count, check_meta, check_name
@@ -72,7 +74,7 @@ class Rollback:
             head, old = await self._find(workspace, command)
             await workspace.load([old.slot, head.current.slot], [old.claim])
             workspace.adopt([head])
-            if workspace.forgotten_since(old):
+            if workspace.forgotten_since(old) or await _restated_since(workspace, old):
                 raise _without_content(command, head)
             by = await self.changes.author(workspace, meta)
             if not command.etag and not await workspace.state_seen(head, by):
@@ -144,6 +146,16 @@ class Rollback:
             return []
         others = [h for h in workspace.in_slot(old.slot) if h.id != head.id]
         return [h for h in others if old.window.overlaps(h.current.window)]
+
+
+async def _restated_since(workspace: Workspace, old: MemoryVersion) -> bool:
+    """Whether a version was a guess of what was forgotten after it was made, in other words (B3)."""
+    if old.source in EXPLICIT:
+        return False
+    restating = Restating(workspace)
+    await restating.load(old.text, old.assertion)
+    stones = restating.stones(old.text, old.assertion, old.provenance.agent)
+    return any(stone.revision > old.revision for stone in stones)
 
 
 def _without_content(command: RollbackCommand, head: MemoryHead) -> NotFound:

@@ -118,9 +118,9 @@ def restates(stated: Stated, forgotten: Mapping[int, int]) -> bool:
     both_have_values = any(forgotten[bucket] > 1 for bucket in lost)
     other = bool(left & stated.people) or (bool(left & stated.numbers) and both_have_values)
     if weight < WEIGHT_MIN:
-        # One that says nothing beside the other: a short one is often the very thing.
-        within = not lost or (not left and len(shared) > 1)
-        return within and not other and weight >= SHORT_WEIGHT_MIN and weight >= SHARE_MIN * max(own, its)
+        # A short one is often the very thing, and so is one that says nothing beside what was forgotten.
+        within = not left or (not lost and weight >= SHARE_MIN * own)
+        return within and not other and weight >= SHORT_WEIGHT_MIN
     apart = both_have_values and any(stated[bucket] > 1 for bucket in left)
     least = OTHER_SHARE_MIN if other else APART_SHARE_MIN if apart else SHARE_MIN
     return weight >= least * min(own, its)

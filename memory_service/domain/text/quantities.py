@@ -77,7 +77,7 @@ _ISO_RE: Final = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _DAY_MONTH_RE: Final = re.compile(rf"\b({_ORDINAL})(?:\s+of)?\s+({_MONTH})\b\.?")
 _MONTH_DAY_RE: Final = re.compile(rf"\b({_MONTH})\.?\s+(?:the\s+)?({_ORDINAL})\b(?!:|\s*[ap]m)")
 _CN_DATE_RE: Final = re.compile(rf"(?:(\d{{4}}|[{_CN}]{{4}})年)?({_CN_DAY})月({_CN_DAY})[日号]?")
-_YEAR_RE: Final = re.compile(rf"(?<![\d.,])((?:19|20)\d\d)(?![\d.,:]\d|\d)(?!\s*(?:[元块万]|euros?|dollars?|pounds?))年?|([{_CN}]{{4}})年")
+_YEAR_RE: Final = re.compile(rf"(?<!\d)(?<!\d[.,])((?:19|20)\d\d)(?![\d.,:]\d|\d)(?!\s*(?:[元块万]|euros?|dollars?|pounds?))年?|([{_CN}]{{4}})年")
 # "May" and "march" are also other words, so that a month alone needs a word before it that months have.
 _MONTH_RE: Final = re.compile(
     rf"\b(?:in|by|since|until|till|from|last|next|this|early|late|mid|every|each|of)[ -]({_MONTH})\b"
@@ -88,7 +88,7 @@ _CN_WEEKDAY_RE: Final = re.compile(r"每?(?:周|星期|礼拜)([一二三四五�
 
 _SMALL: Final = {name: value for name, value in ENGLISH_NUMBERS.items() if 1 < value <= 12} | {"one": 1}
 _HOUR: Final = rf"(\d{{1,2}}|{'|'.join(sorted((n for n in _SMALL if n != 'couple'), key=len, reverse=True))})"
-_CLOCK_RE: Final = re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?![\d:])(?:\s*[ap]\.?m\b\.?)?")
+_CLOCK_RE: Final = re.compile(r"(?<!\d)(?<!\d:)(\d{1,2}):(\d{2})(?![\d:])(?:\s*[ap]\.?m\b\.?)?")
 _AMPM_RE: Final = re.compile(rf"\b{_HOUR}\s*[ap]\.?m\b\.?")
 _PAST_RE: Final = re.compile(rf"\b(half|quarter|a quarter)\s+(past|to)\s+{_HOUR}\b")
 _AT_RE: Final = re.compile(
@@ -100,7 +100,7 @@ _CN_TIME_RE: Final = re.compile(
 )
 
 _SECRET_RE: Final = re.compile(r"\b(?:code|pin|passcode|password|combination|number|account|card)\b|密码|口令|号码?|验证码")
-_GROUPS_RE: Final = re.compile(r"(?<![\d.,:])\+?\(?\d{2,}\)?(?:[ -]\d{2,})+(?![\d.,:]\d)")
+_GROUPS_RE: Final = re.compile(r"(?<!\d)(?<!\d[.,:])\+?\(?\d{2,}\)?(?:[ -]\d{2,})+(?![\d.,:]\d)")
 _CN_DIGITS_RE: Final = re.compile(r"[零〇一二三四五六七八九]{3,}(?![十百千万亿])")
 _CODE_DIGITS_MIN: Final = 7
 """Groups of digits so long in all are one number, a telephone's; shorter ones only where the text speaks of a code."""

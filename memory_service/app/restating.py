@@ -1,0 +1,102 @@
+"""Whether a guess says in other words what was forgotten, and whether the user has told it since (B3).
+
+What the user tells after a Forget counts, and so does what is guessed of that afterwards: a guess that is as near to
+something told since as to what was forgotten is a guess of the former.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memory_service.app.rivals import EXPLICIT
+from memory_service.app.workspace import Workspace
+from memory_service.domain.fingerprint import Stated, fingerprint, restates, shared_weight
+from memory_service.domain.memory import STANDING_STATUSES, Assertion, MemoryHead, Visibility
+from memory_service.domain.records import MemoryFilter, Tombstone
+from memory_service.domain.slots import render_assertion
+
+TOLD_MAX: Final = 500
+"""Memories told since a Forget that a guess is compared with, the oldest first."""
+_SENTENCE_RE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")  # noqa: RUF001 - Chinese full stops
+_WHOLE_SENTENCES_MAX: Final = 2
+
+
+def sayings(text: str, assertion: Assertion | None) -> list[str]:
+    """What a statement says, each by itself: its text and its assertion.
+
+    A long text (a summary) is judged by the sentence: it would share three words with anything.
+    """
+    sentences = [part for part in _SENTENCE_RE.split(text) if part.strip()]
+    said = [text] if len(sentences) <= _WHOLE_SENTENCES_MAX else sentences
+    if assertion is not None:
+        said.append(render_assertion(assertion))
+    return [one for one in dict.fromkeys(said) if one]
+
+
+@dataclass(frozen=True, slots=True)
+class Restating:
+    """Compares guesses with what an owner had forgotten."""
+
+    workspace: Workspace
+
+    async def load(self, text: str, assertion: Assertion | None) -> None:
+        """Fetch what the judgement of a statement needs: the fingerprints, and where one fits what was told since."""
+        await self.workspace.load_wordings()
+        fitting = [stone for stone, _, _ in self._fitting(text, assertion)]
+        if fitting:
+            where = MemoryFilter(
+                statuses=STANDING_STATUSES, sources=EXPLICIT, said_from=min(stone.at for stone in fitting)
+            )
+            self.workspace.told = list(await self.workspace.change.select(where, limit=TOLD_MAX))
+
+    def stones(self, text: str, assertion: Assertion | None, agent: str) -> list[Tombstone]:
+        """The tombstones of what a statement says again, in whatever words; `load` has been called for it."""
+        fitting = self._fitting(text, assertion)
+        if not fitting:
+            return []
+        told = [fingerprint(head.current.text, self._salt) for head in self._told(agent)]
+        return [
+            stone
+            for stone, stated, forgotten in fitting
+            if not any(_as_near(stated, again, forgotten) for again in told)
+        ]
+
+    @property
+    def _salt(self) -> bytes:
+        return self.workspace.state.salt
+
+    def _fitting(self, text: str, assertion: Assertion | None) -> list[tuple[Tombstone, Stated, dict[int, int]]]:
+        if not self.workspace.wordings:
+            return []
+        said = [fingerprint(one, self._salt) for one in sayings(text, assertion)]
+        return [
+            (stone, stated, forgotten)
+            for stone, forgotten in self.workspace.wordings
+            for stated in said
+            if restates(stated, forgotten)
+        ]
+
+    def _told(self, agent: str) -> Iterable[MemoryHead]:
+        """What the user told since that the agent may see, with what is staged here (C14: no other's private ones)."""
+        heads = {head.id: head for head in self.workspace.told} | self.workspace.heads
+        for head in heads.values():
+            version = head.current
+            told = version.source in EXPLICIT and version.status in STANDING_STATUSES
+            seen = version.visibility is Visibility.SHARED or version.provenance.agent == agent
+            if told and seen and not self.workspace.is_forgotten(head.id):
+                yield head
+
+
+def said_by(head: MemoryHead) -> Sequence[str]:
+    """The wordings by which a forgotten memory is known again."""
+    version = head.current
+    rendered = [render_assertion(version.assertion)] if version.assertion is not None else []
+    return list(dict.fromkeys([version.text, *rendered]))
+
+
+def _as_near(stated: Stated, told: Stated, forgotten: dict[int, int]) -> bool:
+    """Whether a statement is as near to what was told as to what was forgotten."""
+    return restates(stated, told) and shared_weight(stated, told) >= shared_weight(stated, forgotten)
