@@ -85,8 +85,17 @@ mother mum mom mama mam mother's | 妈 妈妈 母亲 我妈 老妈
 father dad daddy papa | 爸 爸爸 父亲 我爸 老爸
 daughter | 女儿 闺女
 son | 儿子
-brother | 弟弟 哥哥 弟 哥
-sister | 妹妹 姐姐 妹 姐
+brother | 弟弟 哥哥 弟 哥 我哥 我弟
+sister | 妹妹 姐姐 妹 姐 我姐 我妹
+grandmother grandma gran granny nan | 奶奶 外婆 姥姥 祖母
+grandfather grandpa grandad | 爷爷 外公 姥爷 祖父
+niece | 侄女 外甥女
+nephew | 侄子 外甥
+neighbour neighbor neighbours neighbors | 邻居
+landlord landlady | 房东
+colleague colleagues coworker workmate | 同事
+motherinlaw mother-in-law | 婆婆 丈母娘 岳母
+fatherinlaw father-in-law | 公公 岳父
 cousin | 表哥 表弟 表姐 表妹 堂哥 堂弟 堂姐 堂妹
 uncle | 舅舅 叔叔 伯伯
 aunt | 阿姨 姑姑
@@ -106,23 +115,20 @@ user users currently recently presently seem seems appears appear apparently pro
 mentions state stated states say said says note noted plan plans planning planned intend intends going about roughly
 approximately around due because suffer suffers suffering named called name year-old person somebody secretly
 actually finally still today lately moment thinking considering decided every weekly monthly daily around
-pounds pound euro euros dollar dollars quid gbp usd eur £ $ € child
+pounds pound euro euros dollar dollars quid gbp usd eur £ $ € child mr mrs ms since
+see sees seeing saw visit visits visiting visited attend attends attending undergo undergoes underwent wear wears wearing
+start starts starting started begin begins began
 """
 _FILLING_CHINESE: Final = """
 用户 约 大约 大概 左右 目前 最近 曾 曾经 曾于 计划 打算 准备 因为 因 患 患有 患者 得了 其 该 已 已经 正在 现在 暂时 正 叫 名叫
 名字 提到 表示 称 说 可能 似乎 应该 进行 每 每月 每天 每周 一个月 个月 月 元 块 钱 块钱 人民币 了 过 为 于 之前 偷偷 之 需要 特别 来 个 位 人 一个
-不 没 没有 最 才 再 去 做 办 参加 有 治 暂 两 次
+不 没 没有 最 才 再 去 做 办 参加 有 治 暂 两 次 自 从 起 以来 看 见 戴 佩戴 穿 开始 时候 的时候 因为
 """
 
-PEOPLE: Final = frozenset(
-    stem_english(word)
-    for word in (
-        "mother father daughter son brother sister cousin uncle aunt friend roommate husband wife boyfriend girlfriend ex "
-        "niece nephew neighbour neighbor grandmother grandfather colleague parent partner landlord boss"
-    ).split()
+# Taken out before the text is cut into words, of which they may otherwise join a neighbour's character (阿远 去年).
+_FILLING_PHRASE_RE: Final = re.compile(
+    "去年|今年|明年|前年|昨天|今天|明天|前天|上周|下周|本周|这周|上个月|下个月|这个月|最近|目前|现在|已经|正在|打算|计划|之前|以前|曾经|偷偷|暂时|用户"
 )
-"""Concepts that are persons: who a statement is about."""
-
 _KEPT_GENERIC: Final = frozenset("drink eat week".split())
 
 
@@ -180,6 +186,11 @@ _FILLING: Final = frozenset(
 ) - {stem_english(word) for word in _KEPT_GENERIC}
 NAMES: Final = frozenset(_ENGLISH.values())
 """Every concept's name."""
+PEOPLE: Final = frozenset(
+    [_ENGLISH.get(stem, stem) for word in (*words.KIN_ENGLISH.split(), "ex") if (stem := stem_english(word))]
+    + [_CHINESE.get(word, word) for word in words.KIN_CHINESE.split()]
+)
+"""What stands for a person by a role: who a statement is about."""
 
 
 def name_phrases(folded: str) -> str:
@@ -187,7 +198,8 @@ def name_phrases(folded: str) -> str:
 
     Before the text is cut into words: no dictionary cuts 坐过牢 alike in every sentence.
     """
-    return _PHRASE_RE.sub(lambda match: f" {_PHRASES[match.group()]} ", folded)
+    bare = _FILLING_PHRASE_RE.sub(" ", folded)
+    return _PHRASE_RE.sub(lambda match: f" {_PHRASES[match.group()]} ", bare)
 
 
 def concept_of(term: str) -> str | None:

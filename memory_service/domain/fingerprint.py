@@ -44,8 +44,10 @@ SHORT_WEIGHT_MIN: Final = 2
 APART_SHARE_MIN: Final = 0.67
 """Share where either names or counts something that the other does not: mostly it is about something else."""
 OTHER_SHARE_MIN: Final = 0.8
-"""Share where the later one speaks of a person or a number that the forgotten one does not."""
+"""Share where each has a number or a name that the other has not, the later one a number."""
 
+_COMPOUND_CHARS_MIN: Final = 4
+"""Longer Chinese words count by their parts, of which the other wording may have one."""
 _HAN_RUN_RE: Final = re.compile(f"[{HAN}]+")
 _NAME_RE: Final = re.compile(
     r"(?<=[\w,;'\u2019\u4e00-\u9fff] )[A-Z][\w-]+|(?<=[\u4e00-\u9fff])[A-Za-z][\w-]+"
@@ -111,12 +113,14 @@ def restates(stated: Stated, forgotten: Mapping[int, int]) -> bool:
     left, lost = stated.keys() - shared, forgotten.keys() - shared
     if not left and not lost:
         return bool(shared)
-    if left and lost and shared <= stated.people | stated.names | stated.round_numbers:
-        return False  # only who or how much is the same, and both say something else of it
+    if left and lost and (shared <= stated.people | stated.names or shared <= stated.round_numbers):
+        return False  # only who or only how much is the same, and both say something else of it
+    if left & stated.people and not shared & stated.names:
+        return False  # it is somebody else's
     weight = shared_weight(stated, forgotten)
     own, its = sum(stated.values()), sum(forgotten.values())
     both_have_values = any(forgotten[bucket] > 1 for bucket in lost)
-    other = bool(left & stated.people) or (bool(left & stated.numbers) and both_have_values)
+    other = bool(left & stated.numbers) and both_have_values
     if weight < WEIGHT_MIN:
         # A short one is often the very thing, and so is one that says nothing beside what was forgotten.
         within = not left or (not lost and weight >= SHARE_MIN * own)
@@ -171,9 +175,10 @@ def _words(rest: str, names: Collection[str]) -> Iterator[tuple[str, bool]]:
             if len(loose) == 1:
                 yield loose, False
             loose = ""
-            if concept:
+            if concept == word and len(word) >= _COMPOUND_CHARS_MIN:
+                yield from ((part, False) for part in cut_for_search(word)[:-1] or [word])
+            elif concept:
                 yield concept, False
-                yield from ((part, False) for part in cut_for_search(word)[:-1] if concept_of(part) == part)
 
 
 def _quantity(term: str, kind: Measure) -> _Matter:

@@ -102,6 +102,7 @@ _CN_TIME_RE: Final = re.compile(
 _SECRET_RE: Final = re.compile(r"\b(?:code|pin|passcode|password|combination|number|account|card)\b|密码|口令|号码?|验证码")
 _GROUPS_RE: Final = re.compile(r"(?<!\d)(?<!\d[.,:])\+?\(?\d{2,}\)?(?:[ -]\d{2,})+(?![\d.,:]\d)")
 _CN_DIGITS_RE: Final = re.compile(r"[零〇一二三四五六七八九]{3,}(?![十百千万亿])")
+_SPACED_DIGITS_RE: Final = re.compile(r"(?<![\d.,:/-])\d(?:[ -]\d){2,}(?![\d:/-]|[.,]\d)")
 _CODE_DIGITS_MIN: Final = 7
 """Groups of digits so long in all are one number, a telephone's; shorter ones only where the text speaks of a code."""
 
@@ -215,6 +216,7 @@ def _codes(found: Quantities, *, secret: bool) -> None:
         return digits if secret or len(digits) >= _CODE_DIGITS_MIN else None
 
     _take(found, _GROUPS_RE, joined, Measure.CODE)
+    _take(found, _SPACED_DIGITS_RE, lambda m: re.sub(r"\D", "", m.group()), Measure.CODE)
     _take(found, _CN_DIGITS_RE, lambda m: "".join(str(CHINESE_DIGITS[char]) for char in m.group()), Measure.CODE)
 
 
