@@ -497,6 +497,7 @@ class Admission:
         return self.settling.retract(old, by, reason)
 
     def _suppress(self, by: Authorship, touched: Sequence[Affected], reason: str = _FORGOTTEN) -> ChangeResult:
+        self.workspace.restated += reason == RESTATED
         self.workspace.note(JournalEvent.SUPPRESSED, MemoryId(self.ids.new()), 0, by, reason)
         return self._result(None, Effect.SUPPRESSED, touched, by)
 

@@ -177,6 +177,7 @@ class Correct:
             workspace.answer(_OPERATION, by, digest, result)
             await self.changes.apply(workspace, by)
         self.changes.committed(owner, result.revision)
+        self.changes.count_restated(workspace)
         return result
 
     async def _missing(self, workspace: Workspace, command: CorrectCommand, by: Authorship) -> ChangeResult:

@@ -77,7 +77,13 @@ _Move = tuple[lifecycle.State | None, lifecycle.State]
 
 @dataclass(slots=True)
 class Workspace:
-    """See the module. `state` moves forward with every accepted change."""
+    """See the module. `state` moves forward with every accepted change.
+
+    Attributes:
+        wordings: fingerprints of what was forgotten with their tombstones, once loaded.
+        told: what the user told since something was forgotten that a guess resembles (see `restating`).
+        restated: guesses suppressed here because they say in other words what was forgotten.
+    """
 
     change: OwnerChange
     state: OwnerState
@@ -103,6 +109,7 @@ class Workspace:
     _unsaid: dict[tuple[MemoryId, str], None] = field(default_factory=dict)
     wordings: list[tuple[Tombstone, dict[int, int]]] | None = None
     told: list[MemoryHead] = field(default_factory=list)
+    restated: int = 0
 
     @classmethod
     def of(cls, change: OwnerChange, ids: Ids, owner: OwnerKey) -> Workspace:

@@ -137,6 +137,7 @@ class Write:
                 await self.changes.apply(workspace, *authors)
         if workspace.dirty:
             self.changes.committed(owner, workspace.state.revision)
+            self.changes.count_restated(workspace)
         for result in results:
             if isinstance(result, ChangeResult) and not result.replayed:
                 self.changes.telemetry.count("writes_total", effect=result.effect.value)
