@@ -171,7 +171,9 @@ class Admission:
         if by.explicit_context:
             if any(not by.knowledge.saw(stone.dot) for stone in stones):
                 return _FORGOTTEN
-            return RESTATED if guess and any(not by.knowledge.saw(stone.dot) for stone in self._restated(draft)) else ""
+            return (
+                RESTATED if guess and any(not by.knowledge.saw(stone.dot) for stone in self._restated(draft)) else ""
+            )
         relearnt = bool(self.workspace.with_claim(draft.claim))
         if origins or (not relearnt and any(guess or _said_before(draft, stone) for stone in stones)):
             return _FORGOTTEN

@@ -279,7 +279,7 @@ class Forget:
     async def _with_restated(
         self, workspace: Workspace, heads: Sequence[MemoryHead], by: Authorship
     ) -> list[MemoryHead]:
-        """`heads` and the guesses that say the same in other words, of which a writer with a context had not seen any.
+        """`heads` and the guesses that say the same in other words and that a writer with a context had not seen.
 
         Had they come after the Forget, they would have been suppressed: the order of delivery decides nothing (F7).
         """
@@ -287,7 +287,7 @@ class Forget:
             return list(heads)
         found = {head.id for head in heads}
         salt = workspace.state.salt
-        forgotten = [fingerprint(text, salt) for head in heads for text in said_by(head)]
+        forgotten = [fingerprint(text, salt) for head in heads for text in said_by([head.current])]
         where = MemoryFilter(sources=frozenset({Source.INFERRED, Source.DERIVED}))
         most = self.changes.parameters_of(workspace.owner).memories_max
         again: list[MemoryHead] = []
@@ -356,6 +356,8 @@ class Forget:
                 workspace.tombstone(TombstoneScope.SLOT, slot, by)
         if command.says is not None:
             workspace.tombstone(TombstoneScope.CLAIM, self._claim(workspace.owner, command.says), by)
+            for wording in sayings(command.says.text, command.says.assertion):
+                workspace.stop_wording(wording, by)
         for stone in await self._forgotten_before(workspace, command.ids):
             workspace.tombstone_of_digest(TombstoneScope.MEMORY, stone.digest, by, stone.claims)
             for digest_of_claim in stone.claims:
@@ -381,7 +383,8 @@ class Forget:
             workspace.tombstone(TombstoneScope.MEMORY, str(head.id), by, seen + unseen)
             for claim in seen:
                 workspace.tombstone(TombstoneScope.CLAIM, claim, by)
-            for wording in (*said_by(head), *wordings):
+            versions = [v for v in await _versions(workspace, head) if v is head.current or by.knowledge.saw(v.dot)]
+            for wording in dict.fromkeys((*said_by(versions), *wordings)):
                 if wording not in kept:
                     workspace.stop_wording(wording, by)
             workspace.note(

@@ -14,13 +14,15 @@ from typing import Final
 from memory_service.app.rivals import EXPLICIT
 from memory_service.app.workspace import Workspace
 from memory_service.domain.fingerprint import Stated, fingerprint, restates, shared_weight
-from memory_service.domain.memory import STANDING_STATUSES, Assertion, MemoryHead, Visibility
+from memory_service.domain.memory import STANDING_STATUSES, Assertion, MemoryHead, MemoryVersion, Visibility
 from memory_service.domain.records import MemoryFilter, Tombstone
 from memory_service.domain.slots import render_assertion
 
 TOLD_MAX: Final = 500
 """Memories told since a Forget that a guess is compared with, the oldest first."""
-_SENTENCE_RE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")  # noqa: RUF001 - Chinese full stops
+WORDINGS_KEPT_MAX: Final = 16
+"""Wordings of one forgotten memory that leave a fingerprint."""
+_SENTENCE_RE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 _WHOLE_SENTENCES_MAX: Final = 2
 
 
@@ -80,7 +82,7 @@ class Restating:
         ]
 
     def _told(self, agent: str) -> Iterable[MemoryHead]:
-        """What the user told since that the agent may see, with what is staged here (C14: no other's private ones)."""
+        """What the user told since that the agent may see (C14: no other's private ones), staged here or not."""
         heads = {head.id: head for head in self.workspace.told} | self.workspace.heads
         for head in heads.values():
             version = head.current
@@ -90,11 +92,14 @@ class Restating:
                 yield head
 
 
-def said_by(head: MemoryHead) -> Sequence[str]:
-    """The wordings by which a forgotten memory is known again."""
-    version = head.current
-    rendered = [render_assertion(version.assertion)] if version.assertion is not None else []
-    return list(dict.fromkeys([version.text, *rendered]))
+def said_by(versions: Iterable[MemoryVersion]) -> Sequence[str]:
+    """The wordings by which versions of a forgotten memory are known again, at most 16, the present one first."""
+    found: dict[str, None] = {}
+    for version in versions:
+        found[version.text] = None
+        if version.assertion is not None:
+            found[render_assertion(version.assertion)] = None
+    return [text for text in found if text][:WORDINGS_KEPT_MAX]
 
 
 def _as_near(stated: Stated, told: Stated, forgotten: dict[int, int]) -> bool:

@@ -90,7 +90,7 @@ class Changes:
         await workspace.change.apply(workspace.changeset())
 
     def count_restated(self, workspace: Workspace) -> None:
-        """Count the guesses that were suppressed for their wording, once that is durable: each may be a false alarm."""
+        """Count guesses suppressed for their wording, once that is durable: each may be a false alarm."""
         if workspace.restated:
             self.telemetry.count("restatements_suppressed_total", workspace.restated)
 

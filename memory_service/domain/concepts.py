@@ -2,7 +2,8 @@
 
 Coarser than the synonyms that judge relations (`relations/_words.py`), and used for nothing that replaces or merges:
 "therapist" and "counselling" are not one word, but who had the one forgotten does not want the other guessed again.
-Data only, of what people ask to have forgotten: body, money, love, law, work, home. A word not here stands for itself.
+Data only, of what people ask to have forgotten: body, money, love, law, work, home. A word not here stands for
+itself.
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ kilogram kg kgs kilo kilos kilogramme | 公斤 千克 斤
 height tall | 身高 个子
 centimetre cm centimeter | 厘米 公分
 age aged years_old year-old | 年龄 岁 年纪
-salary wage wages income earn earns earned earning earnings pay paid takehome take-home take_home payslip | 工资 月薪 年薪 薪水 薪资 薪酬 收入 月收入 年收入 到手 挣 赚 月入
+salary wage wages income earn earns earned earning earnings pay paid takehome take-home take_home payslip
+salary | 工资 月薪 年薪 薪水 薪资 薪酬 收入 月收入 年收入 到手 挣 赚 月入
 savings saved | 存款 积蓄 储蓄 存了
 debt owe owes owed owing debts indebted loan loans borrowed borrow | 欠 欠款 欠债 负债 债务 债 借款 贷款 外债 还欠
 mortgage | 房贷 按揭
 rent rental | 房租 租金
 gamble gambling gambler bet bets betting casino bookmaker bookie | 赌 赌博 赌钱 赌场 下注
 bankrupt bankruptcy insolvent | 破产
-therapy therapist counselor counsellor counseling counselling shrink psychologist psychotherapist psychotherapy psychiatrist | 心理医生 心理咨询 心理咨询师 咨询师 心理治疗 心理辅导 精神科 治疗师
+therapy therapist counselor counsellor counseling counselling shrink psychologist psychotherapist psychotherapy
+therapy psychiatrist
+therapy | 心理医生 心理咨询 心理咨询师 咨询师 心理治疗 心理辅导 精神科 治疗师
 doctor physician gp | 医生 大夫
 medicine medication meds pill pills tablet tablets drug | 药 药物 吃药 服药 药片
 sleepingpill sleeping_pill sleeping_pills | 安眠药 助眠药
@@ -62,14 +66,18 @@ husband spouse | 老公 丈夫
 wife | 老婆 妻子 爱人 太太
 affair cheating cheated unfaithful | 出轨 外遇 婚外情
 crush fancy fancies fancied in_love_with | 暗恋 心动 喜欢 喜欢上
-hate hates dislike dislikes loathe detest despise can't_stand cannot_stand resents | 讨厌 厌恶 反感 烦 不喜欢 嫌弃 受不了
+hate hates dislike dislikes loathe detest despise can't_stand cannot_stand resents
+hate | 讨厌 厌恶 反感 烦 不喜欢 嫌弃 受不了
 gay lesbian homosexual queer | 同性恋 出柜
 prison jail jailed imprisoned imprisonment incarcerated inmate | 坐牢 坐过牢 监狱 入狱 服刑 蹲过 牢
 arrest arrested detained detention custody | 拘留 被捕 逮捕 抓过
 lawsuit sue sued suing litigation court | 官司 起诉 诉讼 打官司
 fraud | 诈骗 欺诈
-dismissed laid_off lay_off let_go fired sacked redundant redundancy lost_their_job lost_his_job lost_her_job lost_my_job lost_the_job | 裁员 被裁 裁了 裁掉 被辞退 开除 解雇 失业
-quit quits quitting leave leaves leaving left resign resigns resigned resigning resignation job-hunting | 辞职 离职 辞去 跳槽 辞掉 走人
+dismissed laid_off lay_off let_go fired sacked redundant redundancy lost_their_job lost_his_job lost_her_job
+dismissed lost_my_job lost_the_job
+dismissed | 裁员 被裁 裁了 裁掉 被辞退 开除 解雇 失业
+quit quits quitting leave leaves leaving left resign resigns resigned resigning resignation job-hunting
+quit | 辞职 离职 辞去 跳槽 辞掉 走人
 work works working job employer employed employment | 上班 工作 就职 任职
 boss manager supervisor | 老板 领导 上司 组长 主管 经理
 bankruptcy
@@ -106,30 +114,32 @@ vote votes voted voting | 投票 投给
 surname lastname | 姓
 twice | 两次 两回
 annual annually yearly per_year | 每年 一年
-nearby near streets_over | 附近 隔壁
+nearby near | 附近 隔壁
 """
 
 # Says that something is told, guessed or planned, and nothing of what.
 _FILLING_ENGLISH: Final = """
-user users currently recently presently seem seems appears appear apparently probably likely possibly mention mentioned
-mentions state stated states say said says note noted plan plans planning planned intend intends going about roughly
-approximately around due because suffer suffers suffering named called name year-old person somebody secretly
-actually finally still today lately moment thinking considering decided every weekly monthly daily around
-pounds pound euro euros dollar dollars quid gbp usd eur £ $ € child mr mrs ms since
-see sees seeing saw visit visits visiting visited attend attends attending undergo undergoes underwent wear wears wearing
-start starts starting started begin begins began
+user users currently recently presently seem seems appears appear apparently probably likely possibly mention
+mentioned mentions state stated states say said says note noted plan plans planning planned intend intends going
+about roughly approximately around due because suffer suffers suffering named called name year-old person
+somebody secretly actually finally still today lately moment thinking considering decided every weekly monthly
+daily pounds pound euro euros dollar dollars quid gbp usd eur £ $ € child mr mrs ms since see sees seeing saw
+visit visits visiting visited attend attends attending undergo undergoes underwent wear wears wearing start
+starts starting started begin begins began
 """
 _FILLING_CHINESE: Final = """
-用户 约 大约 大概 左右 目前 最近 曾 曾经 曾于 计划 打算 准备 因为 因 患 患有 患者 得了 其 该 已 已经 正在 现在 暂时 正 叫 名叫
-名字 提到 表示 称 说 可能 似乎 应该 进行 每 每月 每天 每周 一个月 个月 月 元 块 钱 块钱 人民币 了 过 为 于 之前 偷偷 之 需要 特别 来 个 位 人 一个
-不 没 没有 最 才 再 去 做 办 参加 有 治 暂 两 次 自 从 起 以来 看 见 戴 佩戴 穿 开始 时候 的时候 因为
+用户 约 大约 大概 左右 目前 最近 曾 曾经 曾于 计划 打算 准备 因为 因 患 患有 患者 得了 其 该 已 已经 正在 现在
+暂时 正 叫 名叫 名字 提到 表示 称 说 可能 似乎 应该 进行 每 每月 每天 每周 一个月 个月 月 元 块 钱 块钱 人民币
+了 过 为 于 之前 偷偷 之 需要 特别 来 个 位 人 一个 不 没 没有 最 才 再 去 做 办 参加 有 治 暂 两 次 自 从 起
+以来 看 见 戴 佩戴 穿 开始 时候 的时候
 """
 
 # Taken out before the text is cut into words, of which they may otherwise join a neighbour's character (阿远 去年).
 _FILLING_PHRASE_RE: Final = re.compile(
-    "去年|今年|明年|前年|昨天|今天|明天|前天|上周|下周|本周|这周|上个月|下个月|这个月|最近|目前|现在|已经|正在|打算|计划|之前|以前|曾经|偷偷|暂时|用户"
+    "去年|今年|明年|前年|昨天|今天|明天|前天|上周|下周|本周|这周|上个月|下个月|这个月|最近|目前|现在"
+    "|已经|正在|打算|计划|之前|以前|曾经|偷偷|暂时|用户"
 )
-_KEPT_GENERIC: Final = frozenset("drink eat week".split())
+_KEPT_GENERIC: Final = frozenset(("drink", "eat", "week"))
 
 
 def _lines() -> Iterator[tuple[str, list[str], list[str]]]:

@@ -1,12 +1,13 @@
 """A trace of a forgotten wording by which a restatement of it is known, and which names none of its words (B3).
 
-A claim's digest stops the very same claim only; what is extracted again from an old conversation has other words. The
-fingerprint keeps, for each matter that the wording speaks of, one of 1,024 buckets of a hash keyed by the owner's salt.
+A claim's digest stops the very same claim only; what is extracted again from an old conversation has other words.
+The fingerprint keeps, for each matter that the wording speaks of, one of 1,024 buckets of a hash keyed by the owner's
+salt.
 
     wording ─► quantities in one form ─► words of one matter as one ─► bucket and weight of each
 
-What is hashed is a function of the word: many words of two languages to a concept, many ways of writing to an amount. So
-a bucket tells a guesser at most what the bucket of the word itself would tell, and mostly less. See
+What is hashed is a function of the word: many words of two languages to a concept, many ways of writing to an
+amount. So a bucket tells a guesser at most what the bucket of the word itself would tell, and mostly less. See
 `docs/architecture.md`, "Other words", for what can be guessed.
 """
 
@@ -49,9 +50,7 @@ OTHER_SHARE_MIN: Final = 0.8
 _COMPOUND_CHARS_MIN: Final = 4
 """Longer Chinese words count by their parts, of which the other wording may have one."""
 _HAN_RUN_RE: Final = re.compile(f"[{HAN}]+")
-_NAME_RE: Final = re.compile(
-    r"(?<=[\w,;'\u2019\u4e00-\u9fff] )[A-Z][\w-]+|(?<=[\u4e00-\u9fff])[A-Za-z][\w-]+"
-)
+_NAME_RE: Final = re.compile(r"(?<=[\w,;'\u2019\u4e00-\u9fff] )[A-Z][\w-]+|(?<=[\u4e00-\u9fff])[A-Za-z][\w-]+")
 
 
 class Stated(dict[int, int]):
@@ -77,8 +76,8 @@ class Stated(dict[int, int]):
 def fingerprint(text: str, salt: bytes) -> Stated:
     """Bucket to weight of what a text speaks of, English or Chinese; at most 48.
 
-    A word weighs 1, as do times and numbers up to twelve; a name, a day or a larger number 2, a number of four digits or
-    more 3.
+    A word weighs 1, as do times and numbers up to twelve; a name, a day, a year or a larger number 2; a code and a
+    number of four digits or more 3.
 
     Args:
         text: its first 2,000 characters count.

@@ -6,7 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from memory_service.app.commands import BatchItem, ChangeResult, CorrectCommand, Effect, RollbackCommand, Statement
+from memory_service.app.commands import (
+    BatchItem,
+    ChangeResult,
+    CorrectCommand,
+    Effect,
+    ForgetCommand,
+    RollbackCommand,
+    Statement,
+)
 from memory_service.domain.errors import NotFound, Reason
 from memory_service.domain.memory import Assertion, Source, Visibility
 from memory_service.domain.vocabulary import UnknownPredicates, Vocabulary
@@ -15,7 +23,12 @@ from tests.app.harness import World, device
 from tests.contracts import builders as make
 
 RELEARNT = [
-    ("I weigh 94 kilos.", "User's weight: 94 kg.", "You may note it again: I weigh 94 kilos now.", "The user weighs 94 kg."),
+    (
+        "I weigh 94 kilos.",
+        "User's weight: 94 kg.",
+        "You may note it again: I weigh 94 kilos now.",
+        "The user weighs 94 kg.",
+    ),
     ("我现在一个月到手一万八。", "用户月收入约 18000 元。", "记一下，我月薪一万八。", "用户工资每月18,000元。"),
 ]
 
@@ -29,7 +42,7 @@ class Life:
 
     async def tell(self, text: str, **given: object) -> ChangeResult:
         self.world.clock.advance(timedelta(hours=1))
-        return await self.world.say(text, owner=self.owner, **given)
+        return await self.world.say(text, owner=self.owner, **given)  # type: ignore[arg-type]
 
     async def guess(self, text: str, **given: object) -> ChangeResult:
         return await self.tell(text, source=Source.INFERRED, **given)
@@ -79,9 +92,7 @@ async def test_what_an_agent_was_told_in_private_lifts_the_bar_for_that_agent_al
         ("", Assertion("user", "weight", "94 kilos")),
     ],
 )
-async def test_a_slot_is_known_again_by_words_and_words_by_a_slot(
-    life: Life, text: str, assertion: Assertion
-):
+async def test_a_slot_is_known_again_by_words_and_words_by_a_slot(life: Life, text: str, assertion: Assertion):
     await life.forget(await life.tell(text, assertion=assertion))
     assert (await life.guess("用户体重94公斤。")).effect is Effect.SUPPRESSED
     assert (await life.guess("", assertion=Assertion("user", "weight", "94 kg"))).effect is Effect.SUPPRESSED
@@ -156,6 +167,21 @@ async def test_a_version_that_guessed_what_was_forgotten_since_is_not_rolled_bac
     with pytest.raises(NotFound) as refused:
         await life.world.rollback(life.owner, RollbackCommand(memory_id=guess.memory.id, version=1), device("phone"))
     assert refused.value.reason is Reason.VERSION_NOT_FOUND
+
+
+async def test_every_version_of_a_forgotten_memory_stays_away(life: Life):
+    told = await life.tell("I weigh 94 kilos.")
+    assert told.memory is not None
+    command = CorrectCommand(memory_id=told.memory.id, statement=Statement(text="I weigh 88 kilos."))
+    await life.forget(await life.world.correct(life.owner, command, device("phone")))
+    for text in ("User's weight: 94 kg.", "User's weight: 88 kg."):
+        assert (await life.guess(text)).effect is Effect.SUPPRESSED
+
+
+async def test_what_is_forgotten_by_what_it_says_stays_away_though_nobody_had_said_it(life: Life):
+    command = ForgetCommand(says=Statement(text="I weigh 94 kilos."))
+    await life.world.forget(life.owner, command, device("phone"))
+    assert (await life.guess("User's weight: 94 kg.")).effect is Effect.SUPPRESSED
 
 
 async def test_an_import_of_what_was_said_before_does_not_bring_it_back(life: Life):

@@ -1,7 +1,7 @@
 """Numbers, times, dates, weekdays and codes in one form each, however they are written, in English and Chinese.
 
-一万八, 18,000, 18k and eighteen thousand are one amount; half past six, 6:30 pm, 18:30 and 六点半 one time on the dial; the
-3rd of May, May 3 and 5月3日 one day; 77-41, 77 41 and 七七四一 (beside "code" or 密码) one code.
+一万八, 18,000, 18k and eighteen thousand are one amount; half past six, 6:30 pm, 18:30 and 六点半 one time on the
+dial; the 3rd of May, May 3 and 5月3日 one day; 77-41, 77 41 and 七七四一 (beside "code" or 密码) one code.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ _ISO_RE: Final = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _DAY_MONTH_RE: Final = re.compile(rf"\b({_ORDINAL})(?:\s+of)?\s+({_MONTH})\b\.?")
 _MONTH_DAY_RE: Final = re.compile(rf"\b({_MONTH})\.?\s+(?:the\s+)?({_ORDINAL})\b(?!:|\s*[ap]m)")
 _CN_DATE_RE: Final = re.compile(rf"(?:(\d{{4}}|[{_CN}]{{4}})年)?({_CN_DAY})月({_CN_DAY})[日号]?")
-_YEAR_RE: Final = re.compile(rf"(?<!\d)(?<!\d[.,])((?:19|20)\d\d)(?![\d.,:]\d|\d)(?!\s*(?:[元块万]|euros?|dollars?|pounds?))年?|([{_CN}]{{4}})年")
+_YEAR_RE: Final = re.compile(
+    rf"(?<!\d)(?<!\d[.,])((?:19|20)\d\d)(?![\d.,:]\d|\d)(?!\s*(?:[元块万]|euros?|dollars?|pounds?))年?|([{_CN}]{{4}})年"
+)
 # "May" and "march" are also other words, so that a month alone needs a word before it that months have.
 _MONTH_RE: Final = re.compile(
     rf"\b(?:in|by|since|until|till|from|last|next|this|early|late|mid|every|each|of)[ -]({_MONTH})\b"
@@ -99,12 +101,14 @@ _CN_TIME_RE: Final = re.compile(
     rf"(?:凌晨|清早|早上|上午|中午|下午|傍晚|晚上|晚)?({_CN_DAY})点(?:钟|(半)|(一刻|三刻)|({_CN_DAY})分?)?(?!几|儿)"
 )
 
-_SECRET_RE: Final = re.compile(r"\b(?:code|pin|passcode|password|combination|number|account|card)\b|密码|口令|号码?|验证码")
+_SECRET_RE: Final = re.compile(
+    r"\b(?:code|pin|passcode|password|combination|number|account|card)\b|密码|口令|号码?|验证码"
+)
 _GROUPS_RE: Final = re.compile(r"(?<!\d)(?<!\d[.,:])\+?\(?\d{2,}\)?(?:[ -]\d{2,})+(?![\d.,:]\d)")
 _CN_DIGITS_RE: Final = re.compile(r"[零〇一二三四五六七八九]{3,}(?![十百千万亿])")
 _SPACED_DIGITS_RE: Final = re.compile(r"(?<![\d.,:/-])\d(?:[ -]\d){2,}(?![\d:/-]|[.,]\d)")
 _CODE_DIGITS_MIN: Final = 7
-"""Groups of digits so long in all are one number, a telephone's; shorter ones only where the text speaks of a code."""
+"""So many digits in groups are one number, a telephone's; fewer only where the text speaks of a code."""
 
 _GROUPED_RE: Final = re.compile(r"(?<=\d)[,\uff0c](?=\d{3}(?!\d))")
 _CN_HEIGHT_RE: Final = re.compile(rf"([12一二两])米([{_CN}\d]{{1,2}})(?![厘毫])")
@@ -121,10 +125,10 @@ _NUMBER_WORDS: Final = {
 }
 _SPELT: Final = rf"(?:{'|'.join(sorted([*_NUMBER_WORDS, 'one'], key=len, reverse=True))})"
 _SCALE: Final = r"(?:hundred|thousand|grand|million)"
-_SPELT_RE: Final = re.compile(
-    rf"\b(?:a\s+{_SCALE}|{_SPELT})(?:(?:\s+and\s+|[\s-]+)(?:{_SPELT}|{_SCALE}))*\b"
+_SPELT_RE: Final = re.compile(rf"\b(?:a\s+{_SCALE}|{_SPELT})(?:(?:\s+and\s+|[\s-]+)(?:{_SPELT}|{_SCALE}))*\b")
+_DIGITS_RE: Final = re.compile(
+    r"(?<![a-z\d.])(\d+(?:\.\d+)?)(?:\s*(k|thousand|grand|hundred|million)\b)?(?!st\b|nd\b|rd\b|th\b|[a-z]*\d)"
 )
-_DIGITS_RE: Final = re.compile(r"(?<![a-z\d.])(\d+(?:\.\d+)?)(?:\s*(k|thousand|grand|hundred|million)\b)?(?!st\b|nd\b|rd\b|th\b|[a-z]*\d)")
 
 
 def take_quantities(folded: str) -> Quantities:
@@ -138,7 +142,9 @@ def take_quantities(folded: str) -> Quantities:
     return found
 
 
-def _take(found: Quantities, pattern: re.Pattern[str], read: Callable[[re.Match[str]], str | None], kind: Measure) -> None:
+def _take(
+    found: Quantities, pattern: re.Pattern[str], read: Callable[[re.Match[str]], str | None], kind: Measure
+) -> None:
     """Move what `pattern` finds to the terms, where `read` makes something of it."""
 
     def moved(match: re.Match[str]) -> str:
@@ -163,7 +169,12 @@ def _days(found: Quantities) -> None:
     _take(found, _MONTH_RE, lambda m: f"month{_MONTHS[m[1]]}", Measure.MONTH)
     _take(found, _CN_MONTH_RE, lambda m: _month(_chinese(m[1])), Measure.MONTH)
     _take(found, _WEEKDAY_RE, lambda m: f"weekday{_WEEKDAYS[m[1]]}", Measure.WEEKDAY)
-    _take(found, _CN_WEEKDAY_RE, lambda m: f"weekday{'一二三四五六日天'.index(m[1].replace('天', '日')) + 1}", Measure.WEEKDAY)
+    _take(
+        found,
+        _CN_WEEKDAY_RE,
+        lambda m: f"weekday{'一二三四五六日天'.index(m[1].replace('天', '日')) + 1}",
+        Measure.WEEKDAY,
+    )
 
 
 def _day(month: float | None, day: float | None) -> str | None:
@@ -224,7 +235,14 @@ def _amounts(found: Quantities) -> None:
     _take(found, _CN_HEIGHT_RE, _read_height, Measure.AMOUNT)
     _take(found, _CN_AMOUNT_RE, lambda m: _amount(_chinese(m.group()), m), Measure.AMOUNT)
     _take(found, _SPELT_RE, lambda m: _spelt(m.group()), Measure.AMOUNT)
-    _take(found, _DIGITS_RE, lambda m: _amount(float(m[1]) * _UNIT_SCALE.get(m[2] or "", 1), m), Measure.AMOUNT)
+    _take(found, _DIGITS_RE, _read_digits, Measure.AMOUNT)
+
+
+def _read_digits(match: re.Match[str]) -> str | None:
+    digits = match[1]
+    if digits.isdecimal() and not match[2] and (digits.startswith("0") or len(digits) >= _CODE_DIGITS_MIN):
+        return digits  # a code or a telephone number keeps every digit, as it does in groups
+    return _amount(float(digits) * _UNIT_SCALE.get(match[2] or "", 1), match)
 
 
 def _amount(value: float | None, match: re.Match[str]) -> str | None:
@@ -264,6 +282,8 @@ def _chinese(text: str) -> float | None:
     """The value of `12`, `十二`, `35万`, `一万八` (18,000) or `二零二六`; None when it is none."""
     if re.fullmatch(r"\d+(?:\.\d+)?", text):
         return float(text)
+    if not text:
+        return None
     if all(char in CHINESE_DIGITS for char in text):
         return float("".join(str(CHINESE_DIGITS[char]) for char in text))
     for scale, size in (("亿", 100_000_000), ("万", 10_000)):
