@@ -13,13 +13,15 @@ from typing import Final
 
 from memory_service.app.rivals import EXPLICIT
 from memory_service.app.workspace import Workspace
-from memory_service.domain.fingerprint import Stated, fingerprint, restates, shared_weight
+from memory_service.domain.fingerprint import Stated, fingerprint, restates, shared_weight, unpack
 from memory_service.domain.memory import STANDING_STATUSES, Assertion, MemoryHead, MemoryVersion, Visibility
 from memory_service.domain.records import MemoryFilter, Tombstone
 from memory_service.domain.slots import render_assertion
 
 TOLD_MAX: Final = 500
 """Memories told since a Forget that a guess is compared with, the oldest first."""
+_WORDINGS_MAX: Final = 2_000
+"""Newest fingerprints of an owner that count."""
 WORDINGS_KEPT_MAX: Final = 16
 """Wordings of one forgotten memory that leave a fingerprint."""
 _SENTENCE_RE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
@@ -46,7 +48,10 @@ class Restating:
 
     async def load(self, text: str, assertion: Assertion | None) -> None:
         """Fetch what the judgement of a statement needs: the fingerprints, and where one fits what was told since."""
-        await self.workspace.load_wordings()
+        if self.workspace.wordings is None:
+            change = self.workspace.change
+            stones = await change.forgotten_wordings(limit=_WORDINGS_MAX) if self.workspace.state.revision else ()
+            self.workspace.wordings = [(stone, dict(unpack(stone.digest))) for stone in stones]
         fitting = [stone for stone, _, _ in self._fitting(text, assertion)]
         if fitting:
             where = MemoryFilter(

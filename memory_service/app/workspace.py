@@ -16,7 +16,7 @@ from memory_service.app.fragmenting import waiting_fragments
 from memory_service.domain import lifecycle
 from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.evidence import RETIRED, Knowledge, Retirement
-from memory_service.domain.fingerprint import fingerprint, pack, unpack
+from memory_service.domain.fingerprint import fingerprint, pack
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import (
     STANDING_STATUSES,
@@ -48,7 +48,6 @@ from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.clock import Ids
 from memory_service.ports.memory_store import OwnerChange
 
-_WORDINGS_MAX = 2_000
 """Newest forgotten wordings that an inferred statement is compared with."""
 PAST_VALUES_MAX = 1_000
 """Replaced values of a slot that a statement about the past may limit."""
@@ -202,12 +201,6 @@ class Workspace:
             for stone in await self.change.tombstones(list(digests)):
                 self.tombstones.setdefault(stone.digest, []).append(stone)
         return [i for i in missing if not self.origin_stones([i])]
-
-    async def load_wordings(self) -> None:
-        """Fetch the fingerprints of what was forgotten."""
-        if self.wordings is None:
-            stones = await self.change.forgotten_wordings(limit=_WORDINGS_MAX) if self.state.revision else ()
-            self.wordings = [(stone, dict(unpack(stone.digest))) for stone in stones]
 
     def is_forgotten(self, memory_id: MemoryId) -> bool:
         """Whether a memory is forgotten in this change."""
@@ -596,9 +589,3 @@ def provenance(draft: Draft, by: Authorship) -> Provenance:
 def affected(head: MemoryHead, effect: Effect, reason: str) -> Affected:
     """An `Affected` of a head that is still there."""
     return Affected(head.id, effect, head, reason)
-
-
-def without(heads: Sequence[MemoryHead], excluded: Iterable[MemoryId]) -> list[MemoryHead]:
-    """`heads` but those with these ids."""
-    left_out = set(excluded)
-    return [head for head in heads if head.id not in left_out]
