@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from memory_service.app.commands import Affected, ChangeResult, Effect
 from memory_service.app.drafts import Draft
 from memory_service.app.fragmenting import WORDINGS_MAX
 from memory_service.app.kinship import NO_KIN, Kin
+from memory_service.app.restating import Restating
 from memory_service.app.rivals import EXPLICIT, Rivals
 from memory_service.app.settling import Settling, ruling_details
 from memory_service.app.workspace import Authorship, Workspace, affected, provenance
@@ -40,7 +41,7 @@ from memory_service.domain.memory import (
     Visibility,
 )
 from memory_service.domain.parameters import Parameters
-from memory_service.domain.records import Fragment, JournalEvent
+from memory_service.domain.records import Fragment, JournalEvent, Tombstone
 from memory_service.domain.relations import StatementRelation
 from memory_service.domain.siblings import Value, settle
 from memory_service.ports.clock import Ids
@@ -48,6 +49,9 @@ from memory_service.ports.clock import Ids
 _CONCURRENT = "concurrent: neither writer had seen the other"
 _OWN = "own"
 _FORGOTTEN = "what it says was forgotten, and its writer had not seen that"
+RESTATED = "it is a guess, and says in other words what was forgotten"
+_CLOCKS_APART = timedelta(minutes=5)
+"""How far a writer's clock may be behind before what it says is taken to be said before a Forget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +121,14 @@ class Admission:
         ws.advance(by, terms.operation, created=int(creates))
         if suppressed and not by.explicit_context:
             # It names no context, so it cannot be told what it had seen and replaces nothing.
-            return self._suppress(by, ())
+            return self._suppress(by, (), suppressed)
         encounter = self._meet(draft, by, terms, same)
         if suppressed:
             touched = self._replace_all(draft, encounter, None, by, terms)
             touched += self._weakened(encounter, by)
             if self._single(draft):
                 touched += self.settling.slot(draft.slot, draft.merge, by)
-            return self._suppress(by, touched)
+            return self._suppress(by, touched, suppressed)
         return self._enter(draft, by, terms, same, encounter)
 
     @property
@@ -152,22 +156,31 @@ class Admission:
                 metadata={"limit": str(self.parameters.memories_max)},
             )
 
-    def _suppressed(self, draft: Draft, by: Authorship) -> bool:
-        """Whether a tombstone stops this statement (B3, F7: remove wins).
+    def _suppressed(self, draft: Draft, by: Authorship) -> str:
+        """Why a tombstone stops this statement; "" when none does (B3, F7: remove wins).
 
         A writer that names its context must have seen the Forget. One that names none counts as having seen it
-        only when the user says the thing anew; what was merely inferred or derived may come from before. What
-        was made from a forgotten memory is as forgotten as what was made from it in time (F8).
+        only when the user says the thing anew; what was merely inferred or derived may come from before, and so does
+        what the user said before (an import). What was made from a forgotten memory is as forgotten as what was made
+        from it in time (F8). A guess is stopped in other words as well.
         """
         origins = self.workspace.origin_stones(draft.statement.derived_from)
         keys = ((draft.slot, draft.claim), *draft.former)
         stones = [*(stone for slot, claim in keys for stone in self.workspace.stones(slot, claim)), *origins]
+        guess = draft.source not in EXPLICIT
         if by.explicit_context:
-            return any(not by.knowledge.saw(stone.dot) for stone in stones)
+            if any(not by.knowledge.saw(stone.dot) for stone in stones):
+                return _FORGOTTEN
+            return (
+                RESTATED if guess and any(not by.knowledge.saw(stone.dot) for stone in self._restated(draft)) else ""
+            )
         relearnt = bool(self.workspace.with_claim(draft.claim))
-        if draft.source in EXPLICIT or relearnt:
-            return bool(origins)
-        return bool(origins) or bool(stones) or self.workspace.was_forgotten(draft.text)
+        if origins or (not relearnt and any(guess or _said_before(draft, stone) for stone in stones)):
+            return _FORGOTTEN
+        return RESTATED if guess and not relearnt and self._restated(draft) else ""
+
+    def _restated(self, draft: Draft) -> list[Tombstone]:
+        return Restating(self.workspace).stones(draft.text, draft.assertion, draft.statement.agent)
 
     def _same(self, draft: Draft, by: Authorship, terms: Terms) -> MemoryHead | None:
         """The memory that says the same of the same time; what held at another time is another memory."""
@@ -486,6 +499,7 @@ class Admission:
         return self.settling.retract(old, by, reason)
 
     def _suppress(self, by: Authorship, touched: Sequence[Affected], reason: str = _FORGOTTEN) -> ChangeResult:
+        self.workspace.restated += reason == RESTATED
         self.workspace.note(JournalEvent.SUPPRESSED, MemoryId(self.ids.new()), 0, by, reason)
         return self._result(None, Effect.SUPPRESSED, touched, by)
 
@@ -513,6 +527,14 @@ def visible_to(head: MemoryHead, agent: str) -> bool:
     """Whether an agent may see a memory (C14)."""
     version = head.current
     return version.visibility is Visibility.SHARED or version.provenance.agent == agent
+
+
+def _said_before(draft: Draft, stone: Tombstone) -> bool:
+    """Whether the user said it before it was forgotten, by the writer's word."""
+    said_at = draft.statement.said_at
+    # A correction is made now, though it keeps when the corrected was said.
+    told = draft.source is Source.EXPLICIT
+    return told and said_at is not None and said_at < stone.at - _CLOCKS_APART
 
 
 def _later(a: datetime | None, b: datetime | None) -> datetime | None:

@@ -18,6 +18,8 @@ from memory_service.app.commands import (
 from memory_service.app.drafts import Draft
 from memory_service.app.one_at_a_time import OneAtATime
 from memory_service.app.replay import replayed, stored_outcome
+from memory_service.app.restating import Restating
+from memory_service.app.rivals import EXPLICIT
 from memory_service.app.service import Changes, for_writer, statement_payload
 from memory_service.app.targets import check_etag, not_found, slot_key
 from memory_service.app.validation import check_meta, check_name, check_slot, check_time
@@ -161,6 +163,8 @@ class Correct:
             if draft is not None:
                 await workspace.load([draft.slot], [draft.claim])
                 await workspace.load_past([draft.slot] if draft.reaches_back or command.changed_at else [])
+                if draft.source not in EXPLICIT:
+                    await Restating(workspace).load(draft.text, draft.assertion)
             by = await self.changes.author(workspace, meta)
             if draft is None:
                 result = await self._missing(workspace, command, by)
@@ -173,6 +177,7 @@ class Correct:
             workspace.answer(_OPERATION, by, digest, result)
             await self.changes.apply(workspace, by)
         self.changes.committed(owner, result.revision)
+        self.changes.count_restated(workspace)
         return result
 
     async def _missing(self, workspace: Workspace, command: CorrectCommand, by: Authorship) -> ChangeResult:

@@ -23,6 +23,7 @@ from memory_service.app.disputes import left_alone
 from memory_service.app.fragmenting import WHOLE_WIDTH_MAX, fragment, width
 from memory_service.app.merging import Merging
 from memory_service.app.replay import clock_of, stored_outcome
+from memory_service.app.restating import said_by, sayings
 from memory_service.app.service import Changes, statement_payload
 from memory_service.app.session_blocks import PROCESS as SUMMARY_PROCESS
 from memory_service.app.session_memos import Memos
@@ -32,6 +33,7 @@ from memory_service.app.validation import check_list, check_meta, check_name, ch
 from memory_service.app.workspace import Authorship, Workspace
 from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason
+from memory_service.domain.fingerprint import fingerprint, restates
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import Kind, MemoryHead, MemoryVersion, Relation, Source, Status, Visibility
 from memory_service.domain.records import (
@@ -120,8 +122,9 @@ class Forget:
                 preview = tuple(heads[: limits.PREVIEW_MEMORIES_MAX])
                 state = workspace.state
                 return ForgetResult([h.id for h in heads], preview, state.revision, state.clock, None), {}
-            said = await _source_turns(workspace, heads)
             by = await self.changes.author(workspace, meta)
+            heads = await self._with_restated(workspace, heads, by)
+            said = await _source_turns(workspace, heads)
             result = await self._forget(workspace, heads, command, by, digest)
             for session, turn_ids in said.items():
                 stop_turns(workspace, session, turn_ids, by)
@@ -278,6 +281,29 @@ class Forget:
                 fresh.append(head)
         return await self._with_derived(workspace, [*heads, *fresh]) if fresh else list(heads)
 
+    async def _with_restated(
+        self, workspace: Workspace, heads: Sequence[MemoryHead], by: Authorship
+    ) -> list[MemoryHead]:
+        """`heads` and the guesses that say the same in other words and that a writer with a context had not seen.
+
+        Had they come after the Forget, they would have been suppressed: the order of delivery decides nothing (F7).
+        """
+        if not by.explicit_context or not heads:
+            return list(heads)
+        found = {head.id for head in heads}
+        salt = workspace.state.salt
+        forgotten = [fingerprint(text, salt) for head in heads for text in said_by([head.current])]
+        where = MemoryFilter(sources=frozenset({Source.INFERRED, Source.DERIVED}))
+        most = self.changes.parameters_of(workspace.owner).memories_max
+        again: list[MemoryHead] = []
+        for head in await workspace.change.select(where, limit=most):
+            if head.id in found or by.knowledge.saw(head.current.dot) or _summarises(head):
+                continue
+            said = [fingerprint(text, salt) for text in sayings(head.current.text, head.current.assertion)]
+            if any(restates(stated, gone) for stated in said for gone in forgotten):
+                again.append(head)
+        return await self._with_derived(workspace, [*heads, *again]) if again else list(heads)
+
     async def _load_around(self, workspace: Workspace, heads: Sequence[MemoryHead]) -> None:
         """Fetch what else stands in the slots of these memories, for settling them afterwards."""
         await workspace.load([head.current.slot for head in heads], [])
@@ -335,6 +361,8 @@ class Forget:
                 workspace.tombstone(TombstoneScope.SLOT, slot, by)
         if command.says is not None:
             workspace.tombstone(TombstoneScope.CLAIM, self._claim(workspace.owner, command.says), by)
+            for wording in sayings(command.says.text, command.says.assertion):
+                workspace.stop_wording(wording, by)
         for stone in await self._forgotten_before(workspace, command.ids):
             workspace.tombstone_of_digest(TombstoneScope.MEMORY, stone.digest, by, stone.claims)
             for digest_of_claim in stone.claims:
@@ -360,7 +388,8 @@ class Forget:
             workspace.tombstone(TombstoneScope.MEMORY, str(head.id), by, seen + unseen)
             for claim in seen:
                 workspace.tombstone(TombstoneScope.CLAIM, claim, by)
-            for wording in (head.current.text, *wordings):
+            versions = [v for v in await _versions(workspace, head) if v is head.current or by.knowledge.saw(v.dot)]
+            for wording in dict.fromkeys((*said_by(versions), *wordings)):
                 if wording not in kept:
                     workspace.stop_wording(wording, by)
             workspace.note(

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from memory_service.app.commands import Affected, ChangeMeta, ChangeResult, Effect, RollbackCommand
 from memory_service.app.one_memory import change_one
+from memory_service.app.restating import Restating
+from memory_service.app.rivals import EXPLICIT
 from memory_service.app.service import Changes
 from memory_service.app.validation import check_count
 from memory_service.app.workspace import Authorship, Workspace
@@ -61,7 +63,7 @@ class Rollback:
             old = await self._find(workspace, command, head)
             await workspace.load([old.slot, head.current.slot], [old.claim])
             workspace.adopt([head])
-            if workspace.forgotten_since(old):
+            if workspace.forgotten_since(old) or await _restated_since(workspace, old):
                 raise _without_content(command, head)
             return self._roll_back(workspace, head, old, command, by)
 
@@ -121,6 +123,16 @@ class Rollback:
             return []
         others = [h for h in workspace.in_slot(old.slot) if h.id != head.id]
         return [h for h in others if old.window.overlaps(h.current.window)]
+
+
+async def _restated_since(workspace: Workspace, old: MemoryVersion) -> bool:
+    """Whether a version was a guess of what was forgotten after it was made, in other words (B3)."""
+    if old.source in EXPLICIT:
+        return False
+    restating = Restating(workspace)
+    await restating.load(old.text, old.assertion)
+    stones = restating.stones(old.text, old.assertion, old.provenance.agent)
+    return any(stone.revision > old.revision for stone in stones)
 
 
 def _without_content(command: RollbackCommand, head: MemoryHead) -> NotFound:

@@ -89,6 +89,11 @@ class Changes:
         await workspace.thaw()
         await workspace.change.apply(workspace.changeset())
 
+    def count_restated(self, workspace: Workspace) -> None:
+        """Count guesses suppressed for their wording, once that is durable: each may be a false alarm."""
+        if workspace.restated:
+            self.telemetry.count("restatements_suppressed_total", workspace.restated)
+
     def committed(self, owner: OwnerKey, revision: Revision) -> None:
         """Tell this process's caches what was committed."""
         self.snapshots.committed(owner, revision)

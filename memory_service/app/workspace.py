@@ -16,7 +16,7 @@ from memory_service.app.fragmenting import waiting_fragments
 from memory_service.domain import lifecycle
 from memory_service.domain.errors import InternalError, Reason
 from memory_service.domain.evidence import RETIRED, Knowledge, Retirement
-from memory_service.domain.fingerprint import fingerprint, pack, restates, unpack
+from memory_service.domain.fingerprint import fingerprint, pack
 from memory_service.domain.ids import DeviceId, MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import (
     STANDING_STATUSES,
@@ -48,7 +48,6 @@ from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.clock import Ids
 from memory_service.ports.memory_store import OwnerChange
 
-_WORDINGS_MAX = 2_000
 """Newest forgotten wordings that an inferred statement is compared with."""
 PAST_VALUES_MAX = 1_000
 """Replaced values of a slot that a statement about the past may limit."""
@@ -77,7 +76,13 @@ _Move = tuple[lifecycle.State | None, lifecycle.State]
 
 @dataclass(slots=True)
 class Workspace:
-    """See the module. `state` moves forward with every accepted change."""
+    """See the module. `state` moves forward with every accepted change.
+
+    Attributes:
+        wordings: fingerprints of what was forgotten with their tombstones, once loaded.
+        told: what the user told since something was forgotten that a guess resembles (see `restating`).
+        restated: guesses suppressed here because they say in other words what was forgotten.
+    """
 
     change: OwnerChange
     state: OwnerState
@@ -101,7 +106,9 @@ class Workspace:
     _retired_now: dict[DeviceId, Retirement] = field(default_factory=dict)
     retired: dict[DeviceId, Retirement] = field(default_factory=dict)
     _unsaid: dict[tuple[MemoryId, str], None] = field(default_factory=dict)
-    _wordings: list[Mapping[int, int]] | None = None
+    wordings: list[tuple[Tombstone, dict[int, int]]] | None = None
+    told: list[MemoryHead] = field(default_factory=list)
+    restated: int = 0
 
     @classmethod
     def of(cls, change: OwnerChange, ids: Ids, owner: OwnerKey) -> Workspace:
@@ -195,18 +202,9 @@ class Workspace:
                 self.tombstones.setdefault(stone.digest, []).append(stone)
         return [i for i in missing if not self.origin_stones([i])]
 
-    async def load_wordings(self) -> None:
-        """Fetch the fingerprints of what was forgotten."""
-        if self._wordings is None:
-            stones = await self.change.forgotten_wordings(limit=_WORDINGS_MAX) if self.state.revision else ()
-            self._wordings = [unpack(stone.digest) for stone in stones]
-
-    def was_forgotten(self, text: str) -> bool:
-        """Whether a text restates, in whatever words, what was forgotten; fingerprints have been loaded."""
-        if not self._wordings:
-            return False
-        stated = fingerprint(text, self.state.salt)
-        return any(restates(stated, forgotten) for forgotten in self._wordings)
+    def is_forgotten(self, memory_id: MemoryId) -> bool:
+        """Whether a memory is forgotten in this change."""
+        return memory_id in self._forgotten
 
     def adopt(self, heads: Iterable[MemoryHead]) -> None:
         """Take heads that were read, unless a newer version of them is staged here."""
@@ -395,8 +393,8 @@ class Workspace:
         buckets = fingerprint(text, self.state.salt)
         if buckets:
             self.tombstone_of_digest(TombstoneScope.WORDING, pack(buckets), by)
-            if self._wordings is not None:
-                self._wordings.append(buckets)
+            if self.wordings is not None:
+                self.wordings.append((self._new_tombstones[-1], buckets))
 
     def enqueue(self, request: JobRequest) -> None:
         """Stage work that follows from the change, to be done later by whichever worker is free (P2)."""
@@ -591,9 +589,3 @@ def provenance(draft: Draft, by: Authorship) -> Provenance:
 def affected(head: MemoryHead, effect: Effect, reason: str) -> Affected:
     """An `Affected` of a head that is still there."""
     return Affected(head.id, effect, head, reason)
-
-
-def without(heads: Sequence[MemoryHead], excluded: Iterable[MemoryId]) -> list[MemoryHead]:
-    """`heads` but those with these ids."""
-    left_out = set(excluded)
-    return [head for head in heads if head.id not in left_out]

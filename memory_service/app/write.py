@@ -13,6 +13,7 @@ from memory_service.app.drafts import Draft
 from memory_service.app.group_commit import GroupCommit
 from memory_service.app.kinship import NO_KIN, Kin, Nearby, settled_in, takes_part
 from memory_service.app.replay import replayed, stored_outcome
+from memory_service.app.restating import Restating
 from memory_service.app.review import was_rejected
 from memory_service.app.rivals import EXPLICIT
 from memory_service.app.service import Changes, for_writer, statement_payload
@@ -24,7 +25,7 @@ from memory_service.domain import limits
 from memory_service.domain.errors import DeadlineExceeded, InternalError, MemoryServiceError, Unavailable
 from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import MemoryId, OwnerKey
-from memory_service.domain.memory import STANDING_STATUSES, Relation, Source, Status
+from memory_service.domain.memory import STANDING_STATUSES, Relation, Status
 from memory_service.domain.records import Fragment
 from memory_service.domain.slots import payload_digest
 from memory_service.domain.vector_clock import VectorClock
@@ -137,6 +138,7 @@ class Write:
                 await self.changes.apply(workspace, *authors)
         if workspace.dirty:
             self.changes.committed(owner, workspace.state.revision)
+            self.changes.count_restated(workspace)
         for result in results:
             if isinstance(result, ChangeResult) and not result.replayed:
                 self.changes.telemetry.count("writes_total", effect=result.effect.value)
@@ -153,8 +155,8 @@ class Write:
         if unknown:
             raise not_found(unknown[0], f"{draft.field}.derived_from")
         by = await self.changes.author(workspace, meta)
-        if draft.source in (Source.INFERRED, Source.DERIVED):
-            await workspace.load_wordings()
+        if draft.source not in EXPLICIT:
+            await Restating(workspace).load(draft.text, draft.assertion)
         similar = await self._similar(workspace, draft)
         if await self._of_forgotten_turns(workspace, draft):
             result = self.changes.admission(workspace).suppress(by, _OPERATION)

@@ -63,6 +63,31 @@ def test_a_fingerprint_does_not_say_which_word_was_meant():
     assert len(sharing) >= 10
 
 
+@pytest.mark.parametrize(
+    "wordings",
+    [
+        ["I weigh 94 kilos.", "User's weight: 94 kg.", "用户体重94公斤。", "我的体重是九十四公斤"],
+        ["My salary is 18k.", "The user earns 18,000.", "我月薪一万八。", "用户工资18000元。"],
+        ["I'm pregnant.", "The user is pregnant.", "我怀孕了。", "用户已怀孕。"],
+        ["We're getting divorced.", "The user is going through a divorce.", "用户正在离婚。"],
+        ["My PIN is 77 41.", "用户的密码：7741"],
+    ],
+)
+def test_all_wordings_of_a_matter_leave_one_and_the_same_trace(wordings: list[str]):
+    """So the trace cannot tell which of them was meant: it says less than a trace of the words would."""
+    buckets = {frozenset(fingerprint(text, _SALT)) for text in wordings}
+    assert len(buckets) == 1
+
+
+@given(st.integers(13, 999), st.sampled_from(["I weigh {} kilos.", "The rent is {} euros.", "用户体重{}公斤。"]))
+def test_a_number_is_no_longer_alone_in_its_bucket_than_it_was(number: int, text: str):
+    """Numbers have little entropy: what is kept of one is its bucket and that it is a name or a number, no more."""
+    found = fingerprint(text.format(number), _SALT)
+    assert max(found.values()) == 2
+    alike = fingerprint("My friend is Anselm.", _SALT)
+    assert max(alike.values()) == 2, "a name weighs the same, so the weight does not tell the two apart"
+
+
 def test_another_salt_gives_another_fingerprint():
     text = "My brother Tomas is in rehab near Leeds."
     assert fingerprint(text, _SALT) != fingerprint(text, bytes(32))

@@ -40,6 +40,10 @@ COUNTERS = (
     Metric("embed_deferred_total", "Fragments stored without a vector because the model was away."),
     Metric("embed_backfilled_total", "Fragments given their vector later."),
     Metric("feedback_total", "Recalled memories that were of use or not, as callers said.", ("outcome",)),
+    Metric(
+        "restatements_suppressed_total",
+        "Guesses not remembered because they say in other words what was forgotten.",
+    ),
     Metric("extracted_refused_total", "Extracted assertions refused for too little confidence."),
     Metric("upkeep_changes_total", "Memories changed by the service itself, by step of upkeep.", ("step",)),
     Metric("merges_total", "Groups of memories that say the same, by what became of them.", ("outcome",)),
