@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_service.domain.session.arrival import is_answer, tags_of
+from memory_service.domain.session.answers import is_answer
+from memory_service.domain.session.arrival import tags_of
 from memory_service.domain.session.block import ITEMS_MAX, TURN_IDS_MAX, advance, summary_of
 from memory_service.domain.session.budget import WindowBudget
 from memory_service.domain.session.model import StateBlock, ToolStatus, Turn, TurnRole, TurnTag
