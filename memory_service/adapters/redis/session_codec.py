@@ -135,6 +135,7 @@ def block_body(block: StateBlock) -> str:
             block.pending,
             micros(block.updated_at),
             block.turn_ids,
+            block.withdrawn,
         ]
     )
 
@@ -143,7 +144,7 @@ def block_of(data: bytes | None) -> StateBlock | None:
     """The block of `block_bytes`; None for None."""
     if data is None:
         return None
-    topic, intent, entities, decisions, pending, updated, turn_ids = json.loads(data[SEQUENCE_DIGITS:])
+    topic, intent, entities, decisions, pending, updated, turn_ids, withdrawn = json.loads(data[SEQUENCE_DIGITS:])
     return StateBlock(
         sequence=int(data[:SEQUENCE_DIGITS]),
         topic=topic,
@@ -153,6 +154,7 @@ def block_of(data: bytes | None) -> StateBlock | None:
         pending=tuple(pending),
         updated_at=time_of(updated),
         turn_ids=tuple(turn_ids),
+        withdrawn=tuple(withdrawn),
     )
 
 

@@ -10,7 +10,8 @@ from typing import Final
 
 from memory_service.domain.session.cues import SignalKind
 from memory_service.domain.session.model import StateBlock, Turn, TurnRole
-from memory_service.domain.session.signals import CHARS_READ, Signal, is_question, read, sentences, terms_of
+from memory_service.domain.session.revising import replaced, withdrawn
+from memory_service.domain.session.signals import CHARS_READ, Revised, Signal, is_question, read, sentences, terms_of
 from memory_service.domain.text import language_of, normalise
 
 ITEMS_MAX: Final = 12
@@ -36,7 +37,7 @@ def advance(
         block: the newest block, None before the first.
         before: the turns that came just before, oldest first; what a confirmation confirms is in them.
     """
-    state = block or StateBlock()
+    state = replace(block, withdrawn=()) if block else StateBlock()
     said = list(before)
     evidence: list[str] = []
     for turn in turns:
@@ -73,7 +74,19 @@ def _apply(state: StateBlock, signal: Signal, said: Sequence[Turn]) -> StateBloc
         return _without_done(state, signal.text)
     if kind is SignalKind.DECISION:
         return _decided(state, signal.text)
+    if signal.revised is not None:
+        return _revised(state, signal, signal.revised, said)
     return _confirmed(state, said)
+
+
+def _revised(state: StateBlock, signal: Signal, revised: Revised, said: Sequence[Turn]) -> StateBlock:
+    """What a revision or withdrawal makes of the state; where nothing is meant, what the sentence says alone."""
+    if signal.kind is SignalKind.WITHDRAWAL:
+        return withdrawn(state, revised, said)
+    after = replaced(state, revised, said, lambda text: _cut(text, ITEM_CHARS_MAX))
+    if after is None:
+        return _apply(state, signal.otherwise, said) if signal.otherwise else state
+    return after
 
 
 def _decided(state: StateBlock, text: str) -> StateBlock:
@@ -120,7 +133,7 @@ def summary_of(blocks: Sequence[StateBlock]) -> str:
     columns = (
         [b.topic for b in blocks],
         [b.intent for b in blocks],
-        [item for b in blocks for item in b.decisions],
+        _not_withdrawn(blocks),
         blocks[-1].pending,
         [name for b in blocks for name in b.entities],
     )
@@ -130,6 +143,16 @@ def summary_of(blocks: Sequence[StateBlock]) -> str:
         if kept:
             parts.append(f"{label}{'：' if chinese else ': '}{('；' if chinese else '; ').join(kept)}")
     return ("\n").join(parts)
+
+
+def _not_withdrawn(blocks: Sequence[StateBlock]) -> list[str]:
+    """The decisions of blocks in order, each once, without those that a later block took back."""
+    kept: dict[str, None] = {}
+    for block in blocks:
+        for item in block.withdrawn:
+            kept.pop(item, None)
+        kept.update(dict.fromkeys(block.decisions))
+    return list(kept)
 
 
 def _merged(present: tuple[str, ...], new: Sequence[str], limit: int) -> tuple[str, ...]:

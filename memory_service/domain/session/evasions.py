@@ -231,7 +231,7 @@ REFUSING_ZH: Final = (
     ),
     rf"先?(?:跳过|略过|算了|不答|下一(?:个|题|项)(?:问题)?|空着|留空){_END_ZH}",
     (
-        r"(?:别|不要|不许|少)(?:再)?问(?!他|她|了他)|(?:不用|用不着|轮不到)(?:你|您)管|不?不?关(?:你"
+        r"(?:别|不要|不许|少)(?:再)?问(?!他|她|了他)|(?:不用|用不着|轮不到)(?:你|您)管|不?关(?:你"
         r"|您)(?:的|什么|啥|屁)?事"
     ),
 )
@@ -263,49 +263,39 @@ KINDS: Final = {
 EVASION_RE: Final = re.compile("|".join(f"(?:{pattern})" for patterns in KINDS.values() for pattern in patterns))
 
 LEAD_RE: Final = re.compile(
-
-        r"(?:(?:well|so|and|but|or|oh|ah|um+|uh+|er+m?|hm+|honestly|frankly|actually|really"
-        r"|to be honest|tbh|sorry|i'm afraid|look|listen|you know"
-        r"|i mean|good question|at the moment|right now|for now|at this point|currently|i'm sorry"
-        r"|though|although|because|since|then|as i said|yeah no)\b[\s:]*"
-        r"|嗯+|呃+|额+|唔+|哦+|啊|这个嘛|那个嘛|那么|但是?|不过|可是|所以|因为|抱歉|不好意思"
-        r"|老实说|说实话|其实|好问题|我们?|咱们?"
-        r"|还|也|真的?(?!好|棒|正)|现在|目前|暂时|一时|确实|实在|完全|有点儿?|反正)+"
-
+    r"(?:(?:well|so|and|but|or|oh|ah|um+|uh+|er+m?|hm+|honestly|frankly|actually|really"
+    r"|to be honest|tbh|sorry|i'm afraid|look|listen|you know"
+    r"|i mean|good question|at the moment|right now|for now|at this point|currently|i'm sorry"
+    r"|though|although|because|since|then|as i said|yeah no)\b[\s:]*"
+    r"|嗯+|呃+|额+|唔+|哦+|啊|这个嘛|那个嘛|那么|但是?|不过|可是|所以|因为|抱歉|不好意思"
+    r"|老实说|说实话|其实|好问题|我们?|咱们?"
+    r"|还|也|真的?(?!好|棒|正)|现在|目前|暂时|一时|确实|实在|完全|有点儿?|反正)+"
 )
 """What only leads in to what a clause says."""
 EMPTY_RE: Final = re.compile(
-
-        r"(?:(?:well|so|oh|ah|um+|uh+|er+m?|hm+|sorry|thanks?|thank you|thx|bye|goodbye|good night"
-        r"|see you|haha+|lol|please|good question|interesting|very|much|so much)\b[\s]*"
-        r"|呃+|额+|唔+|谢谢[你您]?|多谢|再见|拜拜|抱歉|不好意思|哈哈+|这个嘛?|那个嘛?|好问题)+"
-
+    r"(?:(?:well|so|oh|ah|um+|uh+|er+m?|hm+|sorry|thanks?|thank you|thx|bye|goodbye|good night"
+    r"|see you|haha+|lol|please|good question|interesting|very|much|so much)\b[\s]*"
+    r"|呃+|额+|唔+|谢谢[你您]?|多谢|再见|拜拜|抱歉|不好意思|哈哈+|这个嘛?|那个嘛?|好问题)+"
 )
 """Clauses that say nothing: sounds, thanks, farewells."""
 CONTRAST_RE: Final = re.compile(r"(?:but|though|although|however|only)\b|但是?|不过|可是|只是|就是")
 """What begins a clause that only qualifies what was said before it."""
 UNSURE_RE: Final = re.compile(
-
-        rf"(?:i'm |i am )?(?:not|n't) {_ADVERB}(?:sure|certain)\b|(?:我)?(?:也|还)?不(?:太"
-        rf"|是很|大|完全)?(?:确定|肯定)"
-
+    rf"(?:i'm |i am )?(?:not|n't) {_ADVERB}(?:sure|certain)\b|(?:我)?(?:也|还)?不(?:太"
+    rf"|是很|大|完全)?(?:确定|肯定)"
 )
 """Doubt that says no more than how sure the answer after a "but" is."""
 ASIDE_RE: Final = re.compile(
-
-        r"(?:maybe|perhaps|可能吧?|也许吧?|或许吧?)$|(?:no idea|not (?:\w+ )?(?:sure|certain)"
-        r"|(?:i )?don't know|dunno|undecided)\b.* (?:about|on|of|for) (?:the|my|our|a|any)\b"
-        rf"|{UNSURE_RE.pattern}|.*(?:isn't|is not|aren't|are not) (?:\w+ )?(?:decided|settled"
-        rf"|fixed)"
-        r"|(?!我|还|现在|目前|这个|那个|暂时|也|但|所以|因为)[\u4e00-\u9fff]{1,5}(?:还|也)?(?:没有?"
-        r"|未|待)(?:定|想好|决定)"
-
+    r"(?:maybe|perhaps|可能吧?|也许吧?|或许吧?)$|(?:no idea|not (?:\w+ )?(?:sure|certain)"
+    r"|(?:i )?don't know|dunno|undecided)\b.* (?:about|on|of|for) (?:the|my|our|a|any)\b"
+    rf"|{UNSURE_RE.pattern}|.*(?:isn't|is not|aren't|are not) (?:\w+ )?(?:decided|settled"
+    rf"|fixed)"
+    r"|(?!我|还|现在|目前|这个|那个|暂时|也|但|所以|因为)[\u4e00-\u9fff]{1,5}(?:还|也)?(?:没有?"
+    r"|未|待)(?:定|想好|决定)"
 )
 """Doubts that an answer said before them outlives: about how sure it is, or about something else."""
 TAG_RE: Final = re.compile(
-
-        r"(?:is that |would that be |if that's )?(?:ok(?:ay)?|alright|all right|fine|please)\b.*"
-        r"|(?:好|行|可以|成)(?:吗|吧|不行?|不好)?.{0,3}"
-
+    r"(?:is that |would that be |if that's )?(?:ok(?:ay)?|alright|all right|fine|please)\b.*"
+    r"|(?:好|行|可以|成)(?:吗|吧|不行?|不好)?.{0,3}"
 )
 """A question at the end that only asks whether the answer is accepted."""

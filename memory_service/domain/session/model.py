@@ -118,6 +118,7 @@ class StateBlock:
     Attributes:
         sequence: 1, 2, 3 … within the session.
         turn_ids: the turns that changed the state, newest last: the block's evidence.
+        withdrawn: decisions of the block before that this one took back or replaced; a summary leaves them out.
     """
 
     sequence: int = 0
@@ -128,6 +129,7 @@ class StateBlock:
     pending: tuple[str, ...] = ()
     updated_at: datetime | None = None
     turn_ids: tuple[str, ...] = ()
+    withdrawn: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
