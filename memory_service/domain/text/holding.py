@@ -85,7 +85,9 @@ def held_window(text: str, spans: Sequence[TimeSpan], said_at: datetime) -> Wind
         after = text[span.text_span[1] :]
         own = _PREPOSITION_RE.match(text[slice(*span.text_span)])
         ahead = span.end > said_at
-        if _begins(before, after, own, ahead):
+        if _begins(before, after, own, ahead) or (
+            span.granularity is Granularity.RANGE and own is None and _FROM_RE.search(before)
+        ):
             starts.append((span, span.start))
             if span.granularity is Granularity.RANGE and own is None and not _ONWARDS_RE.match(after):
                 ends.append((span, span.end))

@@ -99,23 +99,18 @@ def finest(spans: Iterable[TimeSpan]) -> TimeSpan | None:
     return min(spans, key=lambda span: FINENESS[span.granularity], default=None)
 
 
-_NIGHT_ENDS: Final = 6
-"""Hour by which a night is over."""
-
-
 def window_end(spans: Sequence[TimeSpan], tz: ZoneInfo) -> datetime | None:
-    """When a one-off with these times is over: the end of the local day its last time falls in, in UTC.
+    """When a one-off with these times is over, in UTC: with the part of the day it names last, else with that day.
 
-    None without spans. The rest of the day is grace: a plan made for nine is still what "this morning" was
-    about at ten. A time in the small hours belongs to its own date, but a night that runs into them ends with them.
+    None without spans. After a clock time the rest of the day is grace: a call at nine is still what people ask about
+    at ten. A night runs into the small hours of the next date; a clock time in them belongs to its own date.
     """
     if not spans:
         return None
     final = max(spans, key=lambda span: span.end)
-    last = final.end - timedelta(microseconds=1)
-    night = final.granularity is Granularity.DAY_PART and final.end.astimezone(tz).hour <= _NIGHT_ENDS
-    if night and final.start.astimezone(tz).date() < last.astimezone(tz).date():
+    if final.granularity is Granularity.DAY_PART:
         return final.end
+    last = final.end - timedelta(microseconds=1)
     try:
         return to_utc(last.astimezone(tz).date() + DAY, time(), tz)
     except OverflowError:
