@@ -168,7 +168,8 @@ _PAST_RE: Final = re.compile(
 )
 
 
-# What is asked or given up is not done yet, though it ends in 了: "别放葱了", "不吃辣了". (不见了, 不小心 … tell of the past.)
+# What is asked or given up is not done yet, though it ends in 了: "别放葱了", "不吃辣了".
+# (不见了 and 不小心 … tell of the past.)
 _NOT_DONE_RE: Final = re.compile(
     r"(?:(?<![特区分告类性级个识辨送])别(?!人|的|处|名|墅|扭|致)|甭|不要|不用|不必|勿)"
     r"[^，,。;；!！?？]{0,12}了"
