@@ -91,6 +91,8 @@ class Context:
     tz: ZoneInfo
     past: bool
     recurring: bool
+    nearest: bool = False
+    """Whether nothing tells which way the sentence leans, so that the nearer of what was and what comes is meant."""
 
 
 Builder = Callable[[re.Match[str], Context], Meaning | None]
@@ -154,8 +156,8 @@ _PAST_RE: Final = re.compile(
     r"\b(?:was|were|went|had|did|didn['\u2019]t|met|saw|came|ate|bought|said|told|took|made|gave"
     r"|began|lost|wrote|"
     r"spent|drove|flew|slept|woke|broke|heard|knew|sold|sent|brought|caught|taught|paid|understood"
-    r"|became|drank|"
-    r"swam|sang|fell|forgot|chose|grew|hung out|ago)\b"
+    r"|became|led|rode|wore|drank|"
+    r"swam|sang|fell|forgot|chose|grew|hung out|ago|led|rode|wore|used to)\b"
     r"|\b(?:i|we|you|he|she|they|it|who)\s+(?:just\s+|finally\s+|also\s+)?"
     r"(?:left|read|felt|thought|found|ran|won|kept|held|stood|quit|got|put|cut|set|lay|bit|shot)\b"
     r"|\b(?<!\bis )(?<!\bare )(?<!\bam )(?<!\bbe )(?<!\bget )(?<!['\u2019]s )(?<!['\u2019]re )(?<!['\u2019]m )"
@@ -198,11 +200,17 @@ _CLAUSE_MARK_RE: Final = re.compile(r"[,;.!?，；。！？\n]")
 
 # What has lasted "since the 2nd" began before it was said, whatever the tense of the rest.
 _SINCE_RE: Final = re.compile(
-    r"\bsince\s+(?:(?:the|last|early|mid|late|about|around)\b[\s-]*)*(?:\d"
+    r"\bsince\s+(?:(?:the|last|this|early|mid|late|about|around|start|beginning|end|middle|of)\b[\s-]*)*(?:\d"
     r"|[a-z]*(?:day|ary|uly|une|may|march|april|august|ber)\b"
     r"|(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
     r"|eleventh|twelfth)\b)|自从|自.{1,8}(?:以来|起)|从[^，,。]{1,8}(?:开始"
     r"|起)[^，,。]{1,16}了(?=$|[，,。!！])",
+    re.IGNORECASE,
+)
+# "From March on", 从三月起, 一直到三月都 and 三月之前住 say of themselves neither that it was nor that it will be.
+_UNDIRECTED_RE: Final = re.compile(
+    r"\bfrom\b[^,.;]{1,30}\b(?:on|onwards?|forward)\b|[月日号年份](?:初|底|末)?(?:起(?!来|床|飞|身)|开始)|(?:一直|直)到[^，,。]{1,10}都"
+    r"|[月日号年](?:之前|以前)[^，,。]{0,4}(?:一直|住|在|是|用|叫|都)",
     re.IGNORECASE,
 )
 _CLAUSE_END_RE: Final = re.compile(r"[,;，；]+|\s[-\u2013\u2014]\s|\b(?:but|so)\b")
@@ -226,6 +234,11 @@ def clause_tenses(text: str, start: int, end: int) -> list[tuple[int, bool]]:
         tenses.append((high, looks_past(clause) or _SINCE_RE.search(clause) is not None))
         low = high
     return tenses
+
+
+def undirected(clause: str) -> bool:
+    """Whether a clause with a beginning or an end of something tells by no word which way it leans."""
+    return _UNDIRECTED_RE.search(clause) is not None and _FUTURE_RE.search(clause) is None
 
 
 def looks_recurring(sentence: str) -> bool:

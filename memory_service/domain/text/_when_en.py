@@ -476,7 +476,7 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(r"\b(?:the|over\s+the|at\s+the)\s+weekend\b", _the_weekend, base.any_of("weekend")),
     rule(rf"\b{WEEKDAY}\s+(?:the\s+){_ORDINAL}", _weekday_number_day, WEEKDAYS_NEEDED, _ORDINALS_NEEDED),
     rule(
-        r"\b(?:on|by|until|till|from|before|after)\s+the\s+"
+        r"\b(?:on|by|until|till|from|since|before|after)\s+the\s+"
         rf"(\d{{1,2}}(?:st|nd|rd|th)|{_ORDINAL_WORDS})(?=\s*(?:[,.;!?)]|$)|\s+(?:at|in|for|to|and|we|i|with)\b)"
         rf"(?!{_TO}{_DAY_SAID})",
         _day_number,

@@ -21,10 +21,12 @@ from memory_service.domain.text._when_base import (
     Clock,
     Context,
     DayPart,
+    Meaning,
     Rule,
     clause_tenses,
     hints,
     looks_recurring,
+    undirected,
 )
 from memory_service.domain.text._zones import zone_said
 from memory_service.domain.text.calendar_math import (
@@ -85,13 +87,36 @@ def find_times(text: str, said_at: datetime, tz: ZoneInfo, *, past: bool | None 
     for start, end in _sentences(folded):
         sentence = folded[start:end]
         context = Context(moment, said_at.astimezone(tz).date(), tz, False, looks_recurring(sentence))
-        tenses = clause_tenses(folded, start, end)
-        clauses = [(high, replace(context, past=told if past is None else past)) for high, told in tenses]
+        clauses = _clauses(folded, start, end, context, past)
         atoms = _atoms(folded, start, clauses, rules)
         spans.extend(_resolve_sentence(folded, atoms, sentence, context))
         if len(spans) >= _SPANS_MAX:
             break
     return spans[:_SPANS_MAX]
+
+
+def _clauses(text: str, start: int, end: int, context: Context, past: bool | None) -> list[tuple[int, Context]]:
+    """Where each clause of the sentence `text[start:end]` ends, and how it leans."""
+    clauses, low = [], start
+    for high, told in clause_tenses(text, start, end):
+        open_ = past is None and not told and undirected(text[low:high])
+        clauses.append((high, replace(context, past=told if past is None else past, nearest=open_)))
+        low = high
+    return clauses
+
+
+def _built(rule: Rule, match: re.Match[str], context: Context) -> Meaning | None:
+    """What a rule makes of its match; of a clause that leans neither way, the nearer of both readings.
+
+    But "from Monday on" is ahead: whoever means the Monday gone by says so.
+    """
+    ahead = rule.build(match, context)
+    if not context.nearest or (ahead is not None and ahead.weekday is not None):
+        return ahead
+    behind = rule.build(match, replace(context, past=True))
+    if ahead is None or behind is None or ahead.days is None or behind.days is None:
+        return ahead
+    return behind if context.today - behind.days.start <= ahead.days.start - context.today else ahead
 
 
 def finest(spans: Iterable[TimeSpan]) -> TimeSpan | None:
@@ -140,7 +165,7 @@ def _atoms(text: str, start: int, clauses: Sequence[tuple[int, Context]], rules:
                 continue
             context = next(context for clause_end, context in clauses if low < clause_end)
             try:
-                meaning = rule.build(match, context)
+                meaning = _built(rule, match, context)
             except (ValueError, OverflowError):
                 continue  # words shaped like a date that the calendar does not have: "30 February"
             if meaning is not None:
