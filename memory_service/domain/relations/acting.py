@@ -121,5 +121,5 @@ def _records(earlier: Reading, later: Reading) -> bool:
 
 def _codes(reading: Reading) -> frozenset[str]:
     codes = {term for term in reading.terms if term.isascii() and any(char.isdigit() for char in term)}
-    plain = {str(value) for kind, value in reading.numbers if kind not in _DATED}
+    plain = {f"{value:.15g}" for kind, value in reading.numbers if kind not in _DATED}
     return frozenset(codes if reading.language == "en" else codes | plain)
