@@ -21,6 +21,8 @@ ITEM_CHARS_MAX: Final = 240
 NAME_CHARS_MAX: Final = 80
 
 _SAME_SHARE: Final = 0.5
+_BARE_TERMS_MAX: Final = 2
+"""So many terms and no more has "it's done": it names nothing."""
 _ENTITY_RE: Final = re.compile(
     r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*){0,3}|\b[A-Z]{2,}[\w-]*\b"
     r"|[《「“\"]([^》」”\"]{1,40})[》」”\"]|\b\d[\d:.,/-]*(?:\s?(?:%|am|pm|km|kg|usd|eur|元|块|点|号|人|天|晚))?"
@@ -106,13 +108,13 @@ def _confirmed(state: StateBlock, said: Sequence[Turn]) -> StateBlock:
 
 
 def _without_done(state: StateBlock, text: str) -> StateBlock:
-    """Take off the pending item that is told to be done: the one that shares most words, else the only one."""
+    """Take off the pending item that is told to be done: what shares most words; the last if hardly any are said."""
     if not state.pending:
         return state
     words = terms_of(text)
     shares = [len(words & terms_of(item)) for item in state.pending]
     best = max(range(len(shares)), key=lambda place: (shares[place], place))
-    if not shares[best] and (len(state.pending) > 1 and len(words) > 2):
+    if not shares[best] and len(words) > _BARE_TERMS_MAX:
         return state
     return replace(state, pending=state.pending[:best] + state.pending[best + 1 :])
 

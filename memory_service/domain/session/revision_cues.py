@@ -12,16 +12,17 @@ _LEAD: Final = (
 _MARKS: Final = r"[\s,，.。;:!！、…-]"
 _TURN_AWAY: Final = (
     r"scrap (?:that|it|this)(?: one| idea| plan)?\b|never ?mind(?: (?:that|it|about (?:it|that)))?(?=$|\s*[,.;!])"
-    r"|forget (?:about )?(?:that|it|this)(?=$|\s*[,.;!])|on second thoughts?\b|undo that\b|strike that\b"
+    r"|forget (?:about )?(?:that|it|this)(?=$|\s*[,.;!])|on (?:second thoughts?"
+    r"|reflection)\b|undo that\b|strike that\b"
     r"|(?:i|we)(?:'ve| have)? (?:just )?changed (?:my|our) minds?\b(?! about)|change of (?:plans?|mind)\b"
     r"|(?:i|we) take (?:that|it) back\b|forget (?:that )?i said (?:that|it|anything)\b"
     r"|(?:还是|要不)?算了(?=$|[\s,，。!！吧])吧?|我?又?(?:改|改变)(?:了)?主意了?|我?(?:又)?(?:后悔|反悔|变卦)了"
-    r"|计划(?:有变|变了)|当我没说|我收回(?:刚才的话)?|刚才?说的不算"
+    r"|推翻重来|计划(?:有变|变了)|当我没说|我收回(?:刚才的话)?|刚才?说的不算"
 )
 _CORRECT: Final = (
     r"actually,? no|(?:wait|hold on|hang on),? no|no,? (?:wait|hold on|hang on|actually)|correction|sorry,? no"
     r"|wait(?=,)"
-    r"|不对|不是(?=[,，])|不(?=[,，])|等等|等一下|慢着|更正|我?说错了|我?想了想"
+    r"|不对|不是(?=[,，])|不+(?=[,，])|等等|等一下|慢着|更正|我?说错了|我?想了想"
 )
 TURN_AWAY_RE: Final = re.compile(rf"{_LEAD}(?:{_TURN_AWAY}){_MARKS}*", re.IGNORECASE)
 """Begins a sentence that turns away from what came before: alone it withdraws, with something new it replaces."""
@@ -44,7 +45,9 @@ CHANGE_RE: Final = re.compile(
     r"|\b(?:doesn't|does not|won't|can't) (?:work|suit|fit|do)\b[^.;]*[,;] ?(?:so )?(?:let's"
     r"|make|take|we'll|i'll)\b|^(?:\w+\W+){1,6}(?:rather than|instead of) (?!\w+ing\b)"
     r"|(?<![没刚会已])(?:改|换|调整?|挪)(?:成|到|为|用|在|至|订|选|坐|走|买|吃|住|做)(?!了|过|什么|哪|谁|多少|新)"
-    r"|(?<![修更批])改(?=[一二两三四五六七八九十\d]|周|星期|明|后天|早|晚)(?!一下)|(?:推迟|提前|延后|延期)到",
+    r"|(?<![修更批])改(?=[一二两三四五六七八九十\d]|周|星期|明|后天|早|晚)(?!一下)|(?:推迟|提前|延后|延期)到"
+    r"|(?:不行|不合适|不方便|没空|太.{1,2})[,，](?:那|就|还是)?[^,，]{1,10}吧"
+    r"|^(?:那|就)?换(?!个话题|一)[^了,，]{1,8}吧",
     re.IGNORECASE,
 )
 """Names what comes instead, with no need of a cue at the beginning."""
@@ -59,11 +62,11 @@ MIND_RE: Final = re.compile(r"chang|thought|scrap|主意|计划|悔|变卦", re.
 WITHDRAW_RE: Final = re.compile(
     rf"{_ANCHOR}(?:also )?(?:cancel|drop|skip|scrap|strike|leave out|forget(?: about)?) (?:that|it|this|the|my|our)\b"
     r"|\bcall (?:it|that|(?:the|my|our) \w+) off\b|\b(?:is|are|'s) (?:all )?off(?=$|[,.!;]| now| then)"
-    r"|^(?:no,? |ok(?:ay)?,? |then )?let's not\b|\b(?:not|n't|no longer)\b[^,.;]{1,50}\b(?:after all|any ?more)\b"
+    r"|^(?:no,? |ok(?:ay)?,? |then )?let's not\b|(?:\bnot|n't|\bno longer)\b[^,.;]{1,50}\b(?:after all|any ?more)\b"
     r"|(?:^|\b(?:there's|there is) )no (?:longer )?need (?:to|for)\b|\byou (?:don't|do not) (?:need|have) to remind\b"
     r"|(?:^|[\u4e00-\u9fff,，])(?:先|也|就|都|再)?(?:不用|不必|不需要|无需|不|别|甭)(?:再)?"
     r"(?!行|好|得|错|见|对|懂|知|清|过|同|太|是|够|止|久|管用|起|到|住"
-    r"|想|敢|记|能|会|疼|痛|累|怕|下雨)[\u4e00-\u9fff]{1,4}了(?=$|[,，。!！吧])"
+    r"|敢|记|能|会|疼|痛|累|怕|下雨)[\u4e00-\u9fff]{1,4}了(?=$|[,，。!！吧])"
     r"|(?:取消|作罢|作废)(?:掉)?(?:吧|了吧|掉|好了|了)?(?=$|[,，。!！])"
     r"|^(?:把.{1,12})?取消(?:掉)?(?=[\u4e00-\u9fff])",
     re.IGNORECASE,
@@ -86,7 +89,7 @@ VALUE_RES: Final = tuple(
         r"\b\d{1,2}(?:st|nd|rd|th)\b|(?:\d{1,2}|[一二三四五六七八九十]{1,3})[号日](?!楼)",
         (
             r"\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten)\b(?! ?(?:am|pm|o'clock))"
-            r"|(?:\d+|[一二两三四五六七八九十]{1,3})(?=[个人晚天张间份位次杯块])"
+            r"|(?:\d+|[一二两三四五六七八九十]{1,3})(?=[个人晚天张间份位次杯块])|第[一二三四五六七八九十]"
         ),
     )
 )

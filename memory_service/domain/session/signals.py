@@ -174,7 +174,7 @@ def _revision(sentence: str) -> tuple[SignalKind, Revised] | None:
         return SignalKind.REVISION, Revised(sentence, plain, bare=True)
     if CHANGE_RE.search(rest) or (cue and _comes_instead(rest, cue)):
         return SignalKind.REVISION, _revised(sentence, rest, cue)
-    if rest.startswith("还是") and _is_fragment(rest) and not SIGNALS[SignalKind.DECISION].search(rest):
+    if rest.startswith("还是") and _is_fragment(rest.partition("，")[0]):
         return SignalKind.REVISION, Revised(sentence, rest, bare=False)
     return (SignalKind.WITHDRAWAL, _revised(sentence, rest, cue)) if away else None
 
