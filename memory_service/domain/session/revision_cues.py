@@ -100,7 +100,7 @@ FILLING_RE: Final = re.compile(
     r"|please"
     r"|rather|then|better|take|book|it's|sorry|ok|okay|well|no|wait|actually"
     r"|let)\b|改(?:成|到|为|在)?|换(?:成|到)?|调(?:整)?(?:成|到)?|挪到"
-    r"|推迟到|提前到|还是|那就|就|那|吧|在|的|定|要|[^\w]",
+    r"|推迟到|提前到|还是|那就|就|那|吧|在|的|定|要|个|[^\w]",
     re.IGNORECASE,
 )
 """Words of a revision that say nothing beside its value."""
