@@ -189,12 +189,14 @@ def looks_past(sentence: str) -> bool:
 
 
 def points_ahead(text: str, start: int, end: int) -> bool:
-    """Whether the clause with `text[start:end]` says by a word that it is still to come."""
-    low = max((match.end() for match in _CLAUSE_MARK_RE.finditer(text, 0, start)), default=0)
-    mark = _CLAUSE_MARK_RE.search(text, end)
-    return _FUTURE_RE.search(text, low, mark.start() if mark else len(text)) is not None
+    """Whether the clause with `text[start:end]` says by a word that it is still to come; 80 characters each way."""
+    low, high = max(0, start - _CLAUSE_REACH), min(len(text), end + _CLAUSE_REACH)
+    low = max((match.end() for match in _CLAUSE_MARK_RE.finditer(text, low, start)), default=low)
+    mark = _CLAUSE_MARK_RE.search(text, end, high)
+    return _FUTURE_RE.search(text, low, mark.start() if mark else high) is not None
 
 
+_CLAUSE_REACH: Final = 80
 _CLAUSE_MARK_RE: Final = re.compile(r"[,;.!?，；。！？\n]")
 
 
