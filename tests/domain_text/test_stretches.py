@@ -47,6 +47,7 @@ FEBRUARY = ("2026-02-10", "2026-02-20")
         ("From the 10th until the 20th we're away", "03-05", MARCH),
         ("We're away the 10th through the 20th, back after that", "03-05", MARCH),
         ("10th-20th: Oslo", "03-05", MARCH),
+        ("no meetings from the 10th to the 20th please", "03-05", MARCH),
         ("I'm off between the 10th and the 20th", "03-05", MARCH),
         ("I'm off from the 10th to the 20th of next month", "03-05", APRIL),
         ("from the 28th to the 3rd I'm away", "03-05", ("2026-03-28", "2026-04-03")),

@@ -76,7 +76,7 @@ _DAY_SAID: Final = rf"(\d{{1,2}}(?:st|nd|rd|th)|{_ORDINAL_WORDS})\b"
 # What may follow a day that is named by its number alone: "the 20th floor" is none.
 _AFTER_DAY: Final = (
     r"(?=\s*(?:[,.;:!?)]|$)|\s+(?:at|in|for|to|and|but|so|we|i|you|he|she|they|it|my|our|with|was|is|am|are|on"
-    r"|inclusive|because|while|when)\b)"
+    r"|inclusive|because|while|when|if|unless|please|thanks|then|too|again|only|this|not|no)\b)"
 )
 _OF_MONTH: Final = r"(?:\s+(?:of\s+)?(this|next|last)\s+month)?"
 
