@@ -16,7 +16,8 @@ from memory_service.domain import limits
 from memory_service.domain.errors import NotFound, Reason, Unavailable
 from memory_service.domain.ids import OwnerKey
 from memory_service.domain.records import JobRequest
-from memory_service.domain.session.arrival import is_answer, tags_of
+from memory_service.domain.session.answers import is_answer
+from memory_service.domain.session.arrival import tags_of
 from memory_service.domain.session.model import KeptTurn, SessionFacts, SessionId, StateBlock, Turn, TurnRole, TurnTag
 from memory_service.ports.clock import Clock
 from memory_service.ports.episodes import Episode, EpisodeLog

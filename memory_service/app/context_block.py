@@ -134,6 +134,7 @@ def build_context_block(
     *,
     standings: Sequence[Standing] = (),
     query: str = "",
+    chinese: bool | None = None,
     as_of: datetime | None = None,
     token_budget: int | None = None,
     estimate: TokenEstimate = estimate_tokens,
@@ -141,11 +142,13 @@ def build_context_block(
     """The block for these memories, best first; what does not fit into `token_budget` is left out.
 
     A memory too long for what is left is passed over, and shorter ones after it may still come in. Labels are
-    Chinese when the query is (without a query: when the first memory is), English otherwise. `standings` are those
-    of the memories, all current when left out: what is over or not yet true says so in its line.
+    Chinese if `chinese`, English if not; left open, Chinese when the query is (without a query: when the first memory
+    is). `standings` are those of the memories, all current when left out: what is over or not yet true says so in
+    its line.
     """
-    language = language_of(query) if query.strip() else _language_of_first(heads)
-    labels = _CHINESE if language == "zh" else _ENGLISH
+    if chinese is None:
+        chinese = (language_of(query) if query.strip() else _language_of_first(heads)) == "zh"
+    labels = _CHINESE if chinese else _ENGLISH
     frame = _Frame(labels, as_of)
     left = None if token_budget is None else token_budget - estimate(frame.text((), ()))
     certain: list[str] = []

@@ -45,6 +45,8 @@ _LAST_MOMENT_SECONDS: Final = 0.001
 """Even when no time is left, what needs none is fetched."""
 _GIVE_WAY: Final = frozenset({Kind.PREFERENCE, Kind.TEMPORARY_PREFERENCE, Kind.PROCEDURE})
 _THREAD_CHARS_MIN: Final = 20_000
+_TURNS_OF_LANGUAGE: Final = 4
+"""So many of the last turns of the user tell the language of a conversation."""
 """Longer conversations are put together beside the event loop."""
 _LINE_TOKENS_MIN: Final = 6
 """No turn's line takes fewer, so no more turns than that are fetched."""
@@ -231,6 +233,8 @@ class GetContext:
         missing: tuple[str, ...],
         overridden: Mapping[str, Sequence[MemoryHead]],
     ) -> ContextResponse:
+        memories = answer.memories if answer else ()
+        chinese = _is_chinese(request.recall.query, view, memories)
         prompt = SessionPrompt()
         if view is not None:
             prompt = session_prompt(
@@ -238,20 +242,19 @@ class GetContext:
                 budget=budget.short_term,
                 tokenizer=tokenizer,
                 counted_by=DEFAULT_TOKENIZER,
-                chinese=_is_chinese(request.recall.query, view),
+                chinese=chinese,
                 overridden=overridden,
             )
         # A constraint that is not shown replaces nothing: what is remembered is then better than silence.
         held = {name: heads for name, heads in overridden.items() if name in prompt.constraints}
         by = {head.id: constraint for constraint, heads in held.items() for head in heads}
-        memories = answer.memories if answer else ()
         standing = [memory for memory in memories if memory.head.id not in by]
         recalled, taken = "", frozenset[int]()
         if standing and budget.recalled:
             block = build_context_block(
                 [memory.head for memory in standing],
                 standings=[memory.standing for memory in standing],
-                query=request.recall.query,
+                chinese=chinese,
                 as_of=request.recall.as_of,
                 token_budget=budget.recalled,
                 estimate=tokenizer.count,
@@ -342,5 +345,15 @@ def _last_said(view: SessionView) -> str:
     return said[: limits.QUERY_CHARS_MAX]
 
 
-def _is_chinese(query: str, view: SessionView) -> bool:
-    return language_of(query if query.strip() else _last_said(view)) == "zh"
+def _is_chinese(query: str, view: SessionView | None, memories: Sequence[RecalledMemory]) -> bool:
+    """Whether the labels of a context are Chinese: all of them, so that one block never mixes two languages.
+
+    By the last things the user said, taken together so that an "OK" or a number decides nothing; where they have no
+    language, by the query, by the state, and last by the first memory.
+    """
+    said = [kept.turn.text for kept in view.turns if kept.turn.role is TurnRole.USER] if view else []
+    block = view.block if view else None
+    state = " ".join((block.topic, block.intent, *block.decisions, *block.pending)) if block else ""
+    first = memories[0].head.current.text if memories else ""
+    known = map(language_of, ("\n".join(said[-_TURNS_OF_LANGUAGE:]), query, state, first))
+    return next((language for language in known if language != "und"), "en") == "zh"

@@ -15,7 +15,16 @@ from typing import Any, Final
 from memory_service.app.add_turns import turn_line
 from memory_service.app.context_block import SESSION_TAG, printable, quoted
 from memory_service.domain.memory import MemoryHead
-from memory_service.domain.session.model import CONSTRAINTS, INTENTS, SLOTS, TASKS, KeptTurn, SessionView, StateField
+from memory_service.domain.session.model import (
+    CONSTRAINTS,
+    INTENTS,
+    SLOTS,
+    TASKS,
+    KeptTurn,
+    SessionView,
+    StateField,
+    TaskStatus,
+)
 from memory_service.ports.tokenizer import Tokenizer
 
 _SHOWN_CHARS_MAX: Final = 120
@@ -37,6 +46,7 @@ _ENGLISH: Final = MappingProxyType(
         "slot": "Answered: ",
         "task": "Task ",
         "earlier": "({count} earlier turns are left out.)",
+        **{status.value: status.value for status in TaskStatus},
     }
 )
 _CHINESE: Final = MappingProxyType(
@@ -53,6 +63,11 @@ _CHINESE: Final = MappingProxyType(
         "slot": "已回答：",
         "task": "任务 ",
         "earlier": "(此前还有 {count} 轮对话未列出。)",
+        TaskStatus.PENDING.value: "待办",
+        TaskStatus.RUNNING.value: "进行中",
+        TaskStatus.DONE.value: "已完成",
+        TaskStatus.FAILED.value: "失败",
+        TaskStatus.CANCELLED.value: "已取消",
     }
 )
 
@@ -176,7 +191,8 @@ def _state_lines(view: SessionView, labels: Mapping[str, str]) -> list[str]:
     ]
     for item in _fields(view, TASKS):
         value: Any = item.value
-        lines.append(f"{labels['task']}[{value.get('status', 'pending')}]: {quoted(str(value.get('text', '')))}\n")
+        status = str(value.get("status") or TaskStatus.PENDING.value)
+        lines.append(f"{labels['task']}[{labels.get(status, status)}]: {quoted(str(value.get('text', '')))}\n")
     if block is not None and block.entities:
         lines.append(f"{labels['entities']}{_json(block.entities)}\n")
     return lines

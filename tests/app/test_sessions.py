@@ -423,6 +423,37 @@ async def test_without_a_query_the_last_thing_the_user_said_is_asked() -> None:
     assert found.memories[0].recalled.head.current.text == "my bicycle is blue"
 
 
+@pytest.mark.parametrize(
+    ("said", "query", "remembered", "language"),
+    [
+        ("我想订一张去大理的票，靠窗", "", "My seat is by the window.", "zh"),
+        ("我想订一张去大理的票，靠窗", "window seat", "My seat is by the window.", "zh"),
+        ("I want a window seat to Dali", "", "我的座位靠窗", "en"),
+        ("I want a window seat to Dali", "靠窗 window", "我的座位靠窗 window", "en"),
+        ("我想订一张去大理的票\n42", "", "window 42", "zh"),
+        ("42", "靠窗的票", "My seat is by the window.", "zh"),
+        ("42", "42", "我的座位靠窗 42", "zh"),
+        ("42", "42", "My seat is 42.", "en"),
+    ],
+)
+async def test_a_context_is_in_one_language(said: str, query: str, remembered: str, language: str) -> None:
+    """Its labels are in the language of the conversation, those of the session and of the memories alike."""
+    talks = Talks()
+    await talks.world.say(remembered)
+    session = await talks.begin()
+    texts = said.split("\n")
+    await talks.add(ALICE, session, [turn(f"t{n}", text) for n, text in enumerate(texts)], actor="k")
+    fields = [FieldChange("tasks.one", {"text": "x", "status": "running"})]
+    await talks.sessions.update(ALICE, session, fields)
+    context = await talks.ask(session, query)
+    lines = context.block.splitlines()
+    chinese = [line for line in lines if line.startswith(("本次对话", "关于用户", "任务 [进行中]"))]
+    english = [
+        line for line in lines if line.startswith(("This conversation", "What is remembered", "Task [running]"))
+    ]
+    assert (len(chinese), len(english)) == ((3, 0) if language == "zh" else (0, 3)), context.block
+
+
 async def test_using_a_session_keeps_it_and_looking_at_it_does_not() -> None:
     talks = Talks()
     session = await talks.begin()

@@ -136,6 +136,7 @@ def block_body(block: StateBlock) -> str:
             micros(block.updated_at),
             block.turn_ids,
             block.forgot_at,
+            block.withdrawn,
         ]
     )
 
@@ -154,7 +155,9 @@ def block_of(data: bytes | None) -> StateBlock | None:
         pending=tuple(pending),
         updated_at=time_of(updated),
         turn_ids=tuple(turn_ids),
-        forgot_at=rest[0] if rest else 0,  # a block of an earlier release has none
+        # A block of an earlier release has neither.
+        forgot_at=rest[0] if rest else 0,
+        withdrawn=tuple(rest[1]) if len(rest) > 1 else (),
     )
 
 

@@ -94,5 +94,5 @@ def _records(earlier: Reading, later: Reading) -> bool:
 def _codes(reading: Reading) -> frozenset[str]:
     codes = {term for term in reading.terms if term.isascii() and any(char.isdigit() for char in term)}
     # A number of Chinese text is both a token and a number.
-    plain = {f"{value:g}" for kind, value in reading.numbers if kind not in _DATED}
+    plain = {f"{value:.15g}" for kind, value in reading.numbers if kind not in _DATED}
     return frozenset(codes if reading.language == "en" else {code for code in codes if code not in plain} | plain)

@@ -1,4 +1,4 @@
-"""What is noticed about a turn when it arrives (C2, C3), and whether it is an actual answer (F4)."""
+"""What is noticed about a turn when it arrives (C2, C3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from memory_service.domain.session.model import ToolStatus, Turn, TurnRole, TurnTag
-from memory_service.domain.session.signals import CHARS_READ, is_question, sentences, terms_of
+from memory_service.domain.session.signals import CHARS_READ, terms_of
 
 _CORRECTION_RE: Final = re.compile(
     r"^(?:no|nope|wrong)[,.!]\s|\b(?:that(?:['\u2019]s| is| was)? (?:not (?:right|correct|what i)|wrong"
@@ -36,29 +36,9 @@ _AGAIN_RE: Final = re.compile(
     r"|我(?:刚才?|已经|都|前面)?(?:说过|问过|讲过|告诉过)|再(?:说|问)一(?:遍|次)|说了(?:好几|多少|几)[遍次]",
     re.IGNORECASE,
 )
-_DEFERRAL_RE: Final = re.compile(
-    r"\b(?:i don['\u2019]?t know|not sure|no idea|i['\u2019]?ll (?:tell|let) you|later|skip (?:it|that"
-    r"|this)|can['\u2019]t say|(?:haven['\u2019]t|have not) decided|it depends"
-    r"|what do you (?:mean|suggest|recommend)|why do you|rather not|prefer not to say|let me (?:think"
-    r"|check)|hmm+)\b"
-    r"|不知道|不清楚|不确定|不好说|没想好|没决定|再说吧|再看吧|以后再|待会|等会|稍后|晚点|随便|跳过|先不|什么意思|为什么|不想说|保密|看情况|让我想",
-    re.IGNORECASE,
-)
-_SUPPOSED_RE: Final = re.compile(
-    r"^(?:if|suppose|what if|maybe|perhaps)\b|^(?:如果|要是|假如|可能|也许)", re.IGNORECASE
-)
 _REPEAT_SHARE: Final = 0.9
 _REPEAT_TERMS_MIN: Final = 3
 _REPEAT_LENGTH_SHARE: Final = 0.7
-
-
-def is_answer(turn: Turn) -> bool:
-    """Whether a turn is the user's actual answer: said by the user, and neither a question, a delay nor a guess."""
-    if turn.role is not TurnRole.USER:
-        return False
-    said = sentences(turn.text)
-    answering = [s for s in said if not is_question(s) and not _DEFERRAL_RE.search(s) and not _SUPPOSED_RE.search(s)]
-    return bool(answering) and any(char.isalnum() for sentence in answering for char in sentence)
 
 
 def tags_of(turn: Turn, before: Sequence[Turn]) -> tuple[TurnTag, ...]:

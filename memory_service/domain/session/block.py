@@ -10,7 +10,8 @@ from typing import Final
 
 from memory_service.domain.session.cues import SignalKind
 from memory_service.domain.session.model import StateBlock, Turn, TurnRole
-from memory_service.domain.session.signals import CHARS_READ, Signal, is_question, read, sentences, terms_of
+from memory_service.domain.session.revising import replaced, withdrawn
+from memory_service.domain.session.signals import CHARS_READ, Revised, Signal, is_question, read, sentences, terms_of
 from memory_service.domain.text import language_of, normalise
 
 ITEMS_MAX: Final = 12
@@ -20,6 +21,8 @@ ITEM_CHARS_MAX: Final = 240
 NAME_CHARS_MAX: Final = 80
 
 _SAME_SHARE: Final = 0.5
+_BARE_TERMS_MAX: Final = 2
+"""So many terms and no more has "it's done": it names nothing."""
 _ENTITY_RE: Final = re.compile(
     r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*){0,3}|\b[A-Z]{2,}[\w-]*\b"
     r"|[《「“\"]([^》」”\"]{1,40})[》」”\"]|\b\d[\d:.,/-]*(?:\s?(?:%|am|pm|km|kg|usd|eur|元|块|点|号|人|天|晚))?"
@@ -36,7 +39,7 @@ def advance(
         block: the newest block, None before the first.
         before: the turns that came just before, oldest first; what a confirmation confirms is in them.
     """
-    state = block or StateBlock()
+    state = replace(block, withdrawn=()) if block else StateBlock()
     said = list(before)
     evidence: list[str] = []
     for turn in turns:
@@ -73,7 +76,19 @@ def _apply(state: StateBlock, signal: Signal, said: Sequence[Turn]) -> StateBloc
         return _without_done(state, signal.text)
     if kind is SignalKind.DECISION:
         return _decided(state, signal.text)
+    if signal.revised is not None:
+        return _revised(state, signal, signal.revised, said)
     return _confirmed(state, said)
+
+
+def _revised(state: StateBlock, signal: Signal, revised: Revised, said: Sequence[Turn]) -> StateBlock:
+    """What a revision or withdrawal makes of the state; where nothing is meant, what the sentence says alone."""
+    if signal.kind is SignalKind.WITHDRAWAL:
+        return withdrawn(state, revised, said)
+    after = replaced(state, revised, said, lambda text: _cut(text, ITEM_CHARS_MAX))
+    if after is None:
+        return _apply(state, signal.otherwise, said) if signal.otherwise else state
+    return after
 
 
 def _decided(state: StateBlock, text: str) -> StateBlock:
@@ -93,13 +108,13 @@ def _confirmed(state: StateBlock, said: Sequence[Turn]) -> StateBlock:
 
 
 def _without_done(state: StateBlock, text: str) -> StateBlock:
-    """Take off the pending item that is told to be done: the one that shares most words, else the only one."""
+    """Take off the pending item that is told to be done: what shares most words; the last if hardly any are said."""
     if not state.pending:
         return state
     words = terms_of(text)
     shares = [len(words & terms_of(item)) for item in state.pending]
     best = max(range(len(shares)), key=lambda place: (shares[place], place))
-    if not shares[best] and (len(state.pending) > 1 and len(words) > 2):
+    if not shares[best] and len(words) > _BARE_TERMS_MAX:
         return state
     return replace(state, pending=state.pending[:best] + state.pending[best + 1 :])
 
@@ -120,7 +135,7 @@ def summary_of(blocks: Sequence[StateBlock]) -> str:
     columns = (
         [b.topic for b in blocks],
         [b.intent for b in blocks],
-        [item for b in blocks for item in b.decisions],
+        _not_withdrawn(blocks),
         blocks[-1].pending,
         [name for b in blocks for name in b.entities],
     )
@@ -130,6 +145,16 @@ def summary_of(blocks: Sequence[StateBlock]) -> str:
         if kept:
             parts.append(f"{label}{'：' if chinese else ': '}{('；' if chinese else '; ').join(kept)}")
     return ("\n").join(parts)
+
+
+def _not_withdrawn(blocks: Sequence[StateBlock]) -> list[str]:
+    """The decisions of blocks in order, each once, without those that a later block took back."""
+    kept: dict[str, None] = {}
+    for block in blocks:
+        for item in block.withdrawn:
+            kept.pop(item, None)
+        kept.update(dict.fromkeys(block.decisions))
+    return list(kept)
 
 
 def _merged(present: tuple[str, ...], new: Sequence[str], limit: int) -> tuple[str, ...]:

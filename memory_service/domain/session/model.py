@@ -120,6 +120,7 @@ class StateBlock:
         turn_ids: the turns that changed the state, newest last: the block's evidence.
         forgot_at: the owner's revision of the Forget after which the state began anew, 0 if it never did: nothing
             that was forgotten until then is in it.
+        withdrawn: decisions of the block before that this one took back or replaced; a summary leaves them out.
     """
 
     sequence: int = 0
@@ -131,6 +132,7 @@ class StateBlock:
     updated_at: datetime | None = None
     turn_ids: tuple[str, ...] = ()
     forgot_at: int = 0
+    withdrawn: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

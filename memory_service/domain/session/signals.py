@@ -17,7 +17,18 @@ from memory_service.domain.session.cues import (
     SignalKind,
 )
 from memory_service.domain.session.model import Turn, TurnRole
-from memory_service.domain.text import analyse
+from memory_service.domain.session.revision_cues import (
+    ACTUALLY_RE,
+    CHANGE_RE,
+    CORRECT_RE,
+    MIND_RE,
+    PLAN_RE,
+    STILL_RE,
+    TURN_AWAY_RE,
+    VALUE_RES,
+    WITHDRAW_RE,
+)
+from memory_service.domain.text import analyse, language_of
 
 CHARS_READ: Final = 2_000
 """Of a turn no more is read for its state."""
@@ -40,15 +51,51 @@ _VAGUE_RE: Final = re.compile(
 """What names no topic."""
 _TRIM: Final = " \t,，:：。.!！?？;；-—吧吗呢了"
 _TOPIC_CHARS_MIN: Final = 2
+_VALUE_WORDS_MAX: Final = 5
+_FRAGMENT_WORDS_MAX: Final = 3
+_VALUE_CHARS_MAX: Final = 8
+_FRAGMENT_CHARS_MAX: Final = 4
+_BARE_RE: Final = re.compile(
+    r"\b(?:it|that|this|them)\b|^(?:那|那就|就|还是|先|也|再|都)*(?:改|换|调|挪|推迟|提前|取消|不|别|甭)",
+    re.IGNORECASE,
+)
+"""Names nothing of what it revises: a pronoun, or Chinese without a subject."""
+_TRAILING_RE: Final = re.compile(r"\bactually\W*$", re.IGNORECASE)
+_CLAUSE_RE: Final = re.compile(
+    r"\b(?:i|you|we|he|she|it|they|there|that)\b|\b(?:is|are|was|were|do|does|did)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """What a sentence says in the place of something, or that something is off.
+
+    Attributes:
+        text: the sentence.
+        rest: the sentence without the cue at its beginning.
+        bare: whether it names nothing of what it revises, and so means what was said last.
+    """
+
+    text: str
+    rest: str
+    bare: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What one sentence does to the state; `subject` is what it names (a topic, a goal), else the sentence."""
+    """What one sentence does to the state.
+
+    Attributes:
+        subject: what it names (a topic, a goal), else the sentence.
+        revised: of a revision or withdrawal, what it says.
+        otherwise: what a revision does when nothing is there that it revises.
+    """
 
     kind: SignalKind
     text: str
     subject: str
+    revised: Revised | None = None
+    otherwise: Signal | None = None
 
 
 def sentences(text: str) -> list[str]:
@@ -73,13 +120,24 @@ def read(turn: Turn) -> tuple[Signal, ...]:
     if turn.role not in _SPEAKERS:
         return ()
     found: list[Signal] = []
-    for place, sentence in enumerate(sentences(turn.text)):
+    for place, sentence in enumerate(_joined(sentences(turn.text))):
         signals = _of_sentence(sentence, turn.role)
         decides = any(signal.kind is SignalKind.DECISION for signal in signals)
         if place == 0 and turn.role is TurnRole.USER and not decides and _confirms(sentence):
             found.append(Signal(SignalKind.CONFIRMATION, sentence, sentence))
         found += signals
     return tuple(found)
+
+
+def _joined(said: list[str]) -> list[str]:
+    """Sentences, of which one that only corrects ("No, wait.") begins the next."""
+    joined: list[str] = []
+    for sentence in said:
+        if joined and CORRECT_RE.fullmatch(joined[-1] + " ") and not is_question(joined[-1]):
+            joined[-1] = f"{joined[-1]} {sentence}"
+        else:
+            joined.append(sentence)
+    return joined
 
 
 def _confirms(sentence: str) -> bool:
@@ -90,6 +148,67 @@ def _confirms(sentence: str) -> bool:
 
 def _of_sentence(sentence: str, role: TurnRole) -> list[Signal]:
     """Signals of one sentence. A question decides nothing, and neither does what is only supposed."""
+    user = role is TurnRole.USER
+    if user and (revision := _revision(sentence)) is not None:
+        kind, revised = revision
+        plain = _plain(sentence, role) if kind is SignalKind.REVISION else []
+        return [Signal(kind, sentence, sentence, revised, plain[0] if plain else None)]
+    return _plain(sentence, role)
+
+
+def _revision(sentence: str) -> tuple[SignalKind, Revised] | None:
+    """Whether a sentence replaces or withdraws something, and what it says; None for questions and suppositions."""
+    if is_question(sentence) or HYPOTHETICAL_RE.search(sentence):
+        return None
+    plain = sentence.replace("\u2019", "'")
+    away, correct, actually = TURN_AWAY_RE.match(plain), CORRECT_RE.match(plain), ACTUALLY_RE.match(plain)
+    cue = away or correct
+    rest = plain[cue.end() :].strip() if cue else plain
+    again = CORRECT_RE.match(rest) if cue else None
+    rest = rest[again.end() :] if again else rest
+    if WITHDRAW_RE.search(rest):
+        return SignalKind.WITHDRAWAL, _revised(sentence, rest, cue)
+    if cue is None and actually is not None and (_comes_instead(plain[actually.end() :], None) or _is_value(plain)):
+        return SignalKind.REVISION, _revised(sentence, plain[actually.end() :].strip(), actually)
+    if _TRAILING_RE.search(plain) and _is_value(plain):
+        return SignalKind.REVISION, Revised(sentence, plain, bare=True)
+    if CHANGE_RE.search(rest) or (cue and _comes_instead(rest, cue)):
+        return SignalKind.REVISION, _revised(sentence, rest, cue)
+    if rest.startswith("还是") and _is_fragment(rest.partition("，")[0]):
+        return SignalKind.REVISION, Revised(sentence, rest, bare=False)
+    return (SignalKind.WITHDRAWAL, _revised(sentence, rest, cue)) if away else None
+
+
+def _revised(sentence: str, rest: str, cue: re.Match[str] | None) -> Revised:
+    return Revised(sentence, rest, bare=cue is not None or _BARE_RE.search(rest) is not None)
+
+
+def _comes_instead(rest: str, cue: re.Match[str] | None) -> bool:
+    """Whether what stands after a cue is something new: a decision, a plan, or only a value."""
+    if SIGNALS[SignalKind.DECISION].search(rest) or STILL_RE.match(rest) or CHANGE_RE.search(rest):
+        return True
+    if cue is None:
+        return False
+    return (MIND_RE.search(cue.group()) and PLAN_RE.match(rest)) is not None or (bool(rest) and _is_fragment(rest))
+
+
+def _is_value(sentence: str) -> bool:
+    """Whether a value is all that a sentence with "actually" says: "actually, June"."""
+    return any(p.search(sentence) for p in VALUE_RES) and len(sentence.split()) <= _VALUE_WORDS_MAX
+
+
+def _is_fragment(rest: str) -> bool:
+    """Whether what follows a cue is only a value: "June", 周五下午."""
+    value = any(pattern.search(rest) for pattern in VALUE_RES)
+    limit = _VALUE_WORDS_MAX if value else _FRAGMENT_WORDS_MAX
+    if language_of(rest) == "zh":
+        said = rest.strip(_TRIM)
+        return len(said) <= (_VALUE_CHARS_MAX if value or STILL_RE.match(rest) else _FRAGMENT_CHARS_MAX)
+    return len(rest.split()) <= limit and _CLAUSE_RE.search(rest) is None
+
+
+def _plain(sentence: str, role: TurnRole) -> list[Signal]:
+    """Signals of a sentence that revises nothing."""
     user = role is TurnRole.USER
     topic = SIGNALS[SignalKind.TOPIC].search(sentence) if user else None
     intent = SIGNALS[SignalKind.INTENT].search(sentence) if user else None

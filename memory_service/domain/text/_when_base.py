@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from memory_service.domain.text.calendar_math import DAY, Days, Granularity, add_months, month, one_day
+from memory_service.domain.text.calendar_math import DAY, Days, Granularity, add_months, month, month_of, one_day
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,8 @@ class Context:
     tz: ZoneInfo
     past: bool
     recurring: bool
+    nearest: bool = False
+    """Whether nothing tells which way the sentence leans, so that the nearer of what was and what comes is meant."""
 
 
 Builder = Callable[[re.Match[str], Context], Meaning | None]
@@ -154,8 +156,8 @@ _PAST_RE: Final = re.compile(
     r"\b(?:was|were|went|had|did|didn['\u2019]t|met|saw|came|ate|bought|said|told|took|made|gave"
     r"|began|lost|wrote|"
     r"spent|drove|flew|slept|woke|broke|heard|knew|sold|sent|brought|caught|taught|paid|understood"
-    r"|became|drank|"
-    r"swam|sang|fell|forgot|chose|grew|hung out|ago)\b"
+    r"|became|led|rode|wore|drank|"
+    r"swam|sang|fell|forgot|chose|grew|hung out|ago|led|rode|wore|used to)\b"
     r"|\b(?:i|we|you|he|she|they|it|who)\s+(?:just\s+|finally\s+|also\s+)?"
     r"(?:left|read|felt|thought|found|ran|won|kept|held|stood|quit|got|put|cut|set|lay|bit|shot)\b"
     r"|\b(?<!\bis )(?<!\bare )(?<!\bam )(?<!\bbe )(?<!\bget )(?<!['\u2019]s )(?<!['\u2019]re )(?<!['\u2019]m )"
@@ -168,15 +170,49 @@ _PAST_RE: Final = re.compile(
 )
 
 
+# What is asked or given up is not done yet, though it ends in 了: "别放葱了", "不吃辣了".
+# (不见了 and 不小心 … tell of the past.)
+_NOT_DONE_RE: Final = re.compile(
+    r"(?:(?<![特区分告类性级个识辨送])别(?!人|的|处|名|墅|扭|致)|甭|不要|不用|不必|勿)"
+    r"[^，,。;；!！?？]{0,12}了"
+    r"|(?<![从得])不(?!见|小心|知|得|久|料|巧|幸|慎|光|仅|只|但|过|错|停|断)"
+    r"[^，,。;；!！?？不了]{1,4}了(?=$|[，,。;；!！?？\s吧])"
+)
+
+
 def looks_past(sentence: str) -> bool:
     """Whether a sentence tells of something done, by its verbs: false as soon as anything points ahead."""
-    return _PAST_RE.search(sentence) is not None and _FUTURE_RE.search(sentence) is None
+    if _FUTURE_RE.search(sentence) is not None:
+        return False
+    told = _NOT_DONE_RE.sub("", sentence) if "了" in sentence else sentence
+    return _PAST_RE.search(told) is not None
+
+
+def points_ahead(text: str, start: int, end: int) -> bool:
+    """Whether the clause with `text[start:end]` says by a word that it is still to come; 80 characters each way."""
+    low, high = max(0, start - _CLAUSE_REACH), min(len(text), end + _CLAUSE_REACH)
+    low = max((match.end() for match in _CLAUSE_MARK_RE.finditer(text, low, start)), default=low)
+    mark = _CLAUSE_MARK_RE.search(text, end, high)
+    return _FUTURE_RE.search(text, low, mark.start() if mark else high) is not None
+
+
+_CLAUSE_REACH: Final = 80
+_CLAUSE_MARK_RE: Final = re.compile(r"[,;.!?，；。！？\n]")
 
 
 # What has lasted "since the 2nd" began before it was said, whatever the tense of the rest.
 _SINCE_RE: Final = re.compile(
-    r"\bsince\s+(?:(?:the|last|early|mid|late|about|around)\b[\s-]*)*(?:\d|[a-z]*(?:day|ary|uly|une|may|march|april|august|ber)\b"
-    r"|(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth)\b)|自从|自.{1,8}(?:以来|起)",
+    r"\bsince\s+(?:(?:the|last|this|early|mid|late|about|around|start|beginning|end|middle|of)\b[\s-]*)*(?:\d"
+    r"|[a-z]*(?:day|ary|uly|une|may|march|april|august|ber)\b"
+    r"|(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
+    r"|eleventh|twelfth)\b)|自从|自.{1,8}(?:以来|起)|从[^，,。]{1,8}(?:开始"
+    r"|起)[^，,。]{1,16}了(?=$|[，,。!！])",
+    re.IGNORECASE,
+)
+# "From March on", 从三月起, 一直到三月都 and 三月之前住 say of themselves neither that it was nor that it will be.
+_UNDIRECTED_RE: Final = re.compile(
+    r"\bfrom\b[^,.;]{1,30}\b(?:on|onwards?|forward)\b|[月日号年份](?:初|底|末)?(?:起(?!来|床|飞|身)|开始)|(?:一直|直)到[^，,。]{1,10}都"
+    r"|[月日号年](?:之前|以前)[^，,。]{0,4}(?:一直|住|在|是|用|叫|都)",
     re.IGNORECASE,
 )
 _CLAUSE_END_RE: Final = re.compile(r"[,;，；]+|\s[-\u2013\u2014]\s|\b(?:but|so)\b")
@@ -200,6 +236,11 @@ def clause_tenses(text: str, start: int, end: int) -> list[tuple[int, bool]]:
         tenses.append((high, looks_past(clause) or _SINCE_RE.search(clause) is not None))
         low = high
     return tenses
+
+
+def undirected(clause: str) -> bool:
+    """Whether a clause with a beginning or an end of something tells by no word which way it leans."""
+    return _UNDIRECTED_RE.search(clause) is not None and _FUTURE_RE.search(clause) is None
 
 
 def looks_recurring(sentence: str) -> bool:
@@ -226,6 +267,42 @@ def choose_month(number: int, year: str | None, context: Context) -> Days:
     behind = number < context.today.month if not context.past else number > context.today.month
     step = 0 if not behind else -1 if context.past else 1
     return month(context.today.year + step, number)
+
+
+_STRETCH_MONTHS: Final = 24
+
+
+def choose_stretch(first: int, last: int, offset: int | None, ahead: bool, context: Context) -> Days | None:
+    """The days meant by "from the 10th to the 20th": in the month said, else the nearest one the tense allows.
+
+    A stretch that is over is meant in the past, one that is not over else; one that has not begun when the words
+    point ahead. A last day not after the first is the next month's. None for days that no month has, and for what
+    happens again and again.
+
+    Args:
+        offset: the month said, from the present one; None for none.
+        ahead: whether a word says that it is still to come.
+    """
+    if first == last or context.recurring:
+        return None
+    if offset is not None:
+        return _stretch(first, last, month_of(context.today, offset))
+    step = -1 if context.past else 1
+    for number in range(_STRETCH_MONTHS):
+        days = _stretch(first, last, month_of(context.today, step * number - (not context.past)))
+        if days is None:
+            continue
+        final = days.end - DAY
+        if final <= context.today if context.past else (days.start if ahead else final) >= context.today:
+            return days
+    return None
+
+
+def _stretch(first: int, last: int, begins: Days) -> Days | None:
+    ends = begins if last > first else month_of(begins.start, 1)
+    if not 1 <= first <= (begins.end - begins.start).days or not 1 <= last <= (ends.end - ends.start).days:
+        return None
+    return Days(begins.start.replace(day=first), ends.start.replace(day=last) + DAY, Granularity.RANGE)
 
 
 def calendar_step(number: int, unit: str) -> timedelta:

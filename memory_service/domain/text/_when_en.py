@@ -13,6 +13,7 @@ from memory_service.domain.text._when_base import (
     Rule,
     calendar_step,
     choose_month,
+    choose_stretch,
     choose_year,
     shifted,
     span_of_units,
@@ -69,6 +70,15 @@ _NUMBER: Final = (
 )
 _UNIT: Final = r"(minute|min|hour|hr|day|week|fortnight|month|year)s?\b"
 _TO: Final = r"\s*(?:-|\u2013|\u2014|to|through|till|until)\s*(?:the\s+)?"
+
+
+_DAY_SAID: Final = rf"(\d{{1,2}}(?:st|nd|rd|th)|{_ORDINAL_WORDS})\b"
+# What may follow a day that is named by its number alone: "the 20th floor" is none.
+_AFTER_DAY: Final = (
+    r"(?=\s*(?:[,.;:!?)]|$)|\s+(?:at|in|for|to|and|but|so|we|i|you|he|she|they|it|my|our|with|was|is|am|are|on"
+    r"|inclusive|because|while|when|if|unless|please|thanks|then|too|again|only|this|not|no)\b)"
+)
+_OF_MONTH: Final = r"(?:\s+(?:of\s+)?(this|next|last)\s+month)?"
 
 
 def rule(pattern: str, build: base.Builder, *needs: frozenset[str]) -> Rule:
@@ -299,6 +309,17 @@ def _day_number(match: re.Match[str], context: Context) -> Meaning | None:
     return None
 
 
+def _stretch(match: re.Match[str], context: Context) -> Meaning | None:
+    """`the 10th to the 20th`, of a month that is said only relatively or not at all."""
+    first, last = (english_ordinal(day) for day in match.group(1, 2))
+    if first is None or last is None:
+        return None
+    lead = match.group(3)
+    offset = None if lead is None else _PERIOD_OFFSETS.get(lead.lower(), 0)
+    days = choose_stretch(first, last, offset, base.points_ahead(match.string, *match.span()), context)
+    return None if days is None else Meaning(days=days)
+
+
 def _weekday_number_day(match: re.Match[str], context: Context) -> Meaning | None:
     """`Sunday the 25th`: the nearest month in the sentence's direction whose 25th is a Sunday."""
     weekday, day = _weekday_number(match.group(1)), english_ordinal(match.group(2))
@@ -376,6 +397,17 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     rule(rf"\b{_ORDINAL}(?:\s+of)?\s+{MONTH}\b{_YEAR}", _day_of_month, _MONTHS_NEEDED, _ORDINALS_NEEDED),
     rule(
+        rf"(?<!between )(?<!between the )(?:\bthe\s+|\b(?=\d)){_DAY_SAID}{_TO}{_DAY_SAID}{_OF_MONTH}{_AFTER_DAY}",
+        _stretch,
+        _ORDINALS_NEEDED,
+    ),
+    rule(
+        rf"(?<=between )(?:the\s+)?{_DAY_SAID}\s+and\s+(?:the\s+)?{_DAY_SAID}{_OF_MONTH}{_AFTER_DAY}",
+        _stretch,
+        _ORDINALS_NEEDED,
+        base.any_of("between"),
+    ),
+    rule(
         rf"\b(end|start|beginning)\s+of\s+(?:(?:the|this|(next|last))\s+)?(?:(week|month|year)\b|{MONTH})",
         _edge,
         base.any_of("end start beginning"),
@@ -444,8 +476,9 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(r"\b(?:the|over\s+the|at\s+the)\s+weekend\b", _the_weekend, base.any_of("weekend")),
     rule(rf"\b{WEEKDAY}\s+(?:the\s+){_ORDINAL}", _weekday_number_day, WEEKDAYS_NEEDED, _ORDINALS_NEEDED),
     rule(
-        r"\b(?:on|by|until|till|from|before|after)\s+the\s+"
-        rf"(\d{{1,2}}(?:st|nd|rd|th)|{_ORDINAL_WORDS})(?=\s*(?:[,.;!?)]|$)|\s+(?:at|in|for|to|and|we|i|with)\b)",
+        r"\b(?:on|by|until|till|from|since|before|after)\s+the\s+"
+        rf"(\d{{1,2}}(?:st|nd|rd|th)|{_ORDINAL_WORDS})(?=\s*(?:[,.;!?)]|$)|\s+(?:at|in|for|to|and|we|i|with)\b)"
+        rf"(?!{_TO}{_DAY_SAID})",
         _day_number,
         _ORDINALS_NEEDED,
     ),

@@ -14,6 +14,7 @@ from memory_service.domain.text._when_base import (
     Meaning,
     Rule,
     choose_month,
+    choose_stretch,
     choose_year,
     shifted,
     span_of_units,
@@ -43,6 +44,8 @@ _WEEKDAYS: Final = {char: number for number, char in enumerate("一二三四五�
 _RELATIVE: Final = r"(?<![一以楼地脚手底])(这|本|下下|下|上上|上)"
 _OFFSETS: Final = {"这": 0, "本": 0, "下": 1, "下下": 2, "上": -1, "上上": -2}
 _YEAR_OFFSETS: Final = {"今": 0, "明": 1, "后": 2, "去": -1, "前": -2}
+_NO_DAY: Final = "[楼院线店门桌机车馆台坑厅屋房馆柜位床选球铺地文公]"
+"""After a number with 号 that counts things, not days."""
 _TO: Final = r"\s*(?:到|至|-|\u2013|\u2014|~|\uff5e)\s*"
 
 
@@ -244,6 +247,14 @@ def _inside(match: re.Match[str], context: Context) -> Meaning | None:
     return None if number is None else span_of_units(number, _UNITS[match.group(2)], context)
 
 
+def _stretch(match: re.Match[str], context: Context) -> Meaning | None:
+    """`10号到20号`, of a month that is said only relatively or not at all."""
+    lead, first, last = match.groups()
+    ahead = base.points_ahead(match.string, *match.span())
+    days = choose_stretch(_value(first), _value(last), None if lead is None else _OFFSETS[lead], ahead, context)
+    return None if days is None else Meaning(days=days)
+
+
 def _day_number(match: re.Match[str], context: Context) -> Meaning | None:
     day = _value(match.group(1))
     for offset in range(13):
@@ -326,6 +337,11 @@ RULES: Final[tuple[Rule, ...]] = (
     _rule(rf"{_YEAR}?\s*(?<![\d{_DIGIT}十]){_MONTH}\s*月\s*{_DAY_NUMBER}\s*[日号]", _date, "月"),
     _rule(rf"{_YEAR}?(?<![\d{_DIGIT}十个]){_MONTH}月份?(底|末|初)", _month, "月"),
     _rule(rf"{_YEAR}{_MONTH}月份?", _month_numbered, "月"),
+    _rule(
+        rf"(?:{_RELATIVE}(?:一)?个?月份?的?|(?<![\d{_DIGIT}十百第A-Za-z月年每])){_DAY_NUMBER}[日号]?{_TO}{_DAY_NUMBER}[日号](?!{_NO_DAY})",
+        _stretch,
+        "日号",
+    ),
     _rule(rf"{_RELATIVE}(?:一)?个?月(?:份)?(?:(底|末|初)|的?{_DAY_NUMBER}[日号])?(?!饼)", _relative_month, "月"),
     _rule(rf"{_YEAR}?(?<!过)(月|年)(底|末|初)(?!一|级|薪)", _bare_edge, "底末初"),
     _rule(rf"{_YEAR}(?!级|前)", _year, "年"),
@@ -361,8 +377,9 @@ RULES: Final[tuple[Rule, ...]] = (
     _rule(rf"(?<![\d{_DIGIT}十百第几每]){_NUMBER}{_UNIT}(?:之内|以内|内)", _inside, "内"),
     _rule(rf"({'|'.join(sorted(_PARTS, key=len, reverse=True))})", _part, "晨早上午晚里夜"),
     _rule(
-        rf"(?<![\d{_DIGIT}十百第A-Za-z月])([12]\d|3[01]|[1-9]|[二三]?十[一二三四五六七八九]?|[一二三四五六七八九])号"
-        r"(?=[前后之以，。,.！!\s早上下中晚凌要去开交是到截]|$)(?!上[的门]|下[铺面])",
+        rf"(?<![\d{_DIGIT}十百第A-Za-z月])(?<![日号][到至~-])([12]\d|3[01]|[1-9]|[二三]?十[一二三四五六七八九]?|[一二三四五六七八九])号"
+        r"(?=[前后之以，。,.！!\s早上下中晚凌要去开交是到截]|$)(?!上[的门]|下[铺面])"
+        rf"(?!{_TO}{_DAY_NUMBER}[日号])",
         _day_number,
         "号",
     ),

@@ -20,7 +20,7 @@ from memory_service.domain.intervals import Window
 from memory_service.domain.text._cues import PATTERNS, STATIVE_RE, USUAL_RE, Cue
 from memory_service.domain.text._when_base import clause_tenses, looks_past
 from memory_service.domain.text.calendar_math import FINENESS, Granularity, TimeSpan
-from memory_service.domain.text.holding import held_window
+from memory_service.domain.text.holding import held_window, looks_back
 from memory_service.domain.text.topic import topic_of
 from memory_service.domain.text.when import find_times, window_end
 
@@ -162,7 +162,7 @@ def _cues(text: str, spans: Sequence[TimeSpan], moment: datetime, exact: bool, w
 
 
 def _is_ahead(text: str, span: TimeSpan, moment: datetime, exact: bool) -> bool:
-    if span.end <= moment:
+    if span.end <= moment or looks_back(text, span):
         return False
     expression = text[slice(*span.text_span)]
     if _YEAR_RE.search(expression):

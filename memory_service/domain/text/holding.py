@@ -50,11 +50,24 @@ _ONLY_THEN_RE: Final = re.compile(r"[\s,，]*(?:才|再|就)")
 _PREPOSITION_RE: Final = re.compile(r"^(?:(since|starting|from)|(until|till)|(through))\b[\s-]*", re.IGNORECASE)
 _CHANGED_RE: Final = re.compile(
     r"\b(?:moved|switched|changed|became|started|joined|transferred|swapped|migrated|converted|upgraded"
-    r"|took\s+over|taken\s+over|(?:got|was|been)\s+(?:promoted|transferred|moved)|went\s+(?:vegan|vegetarian|keto))\b"
+    r"|reverted|roll(?:ed)?\s+(?:[\w.]+\s+){0,4}back|went\s+back\s+to|took\s+over|taken\s+over|(?:got|was|been)\s+(?:promoted|transferred|moved)|went\s+(?:vegan|vegetarian|keto))\b"
     r"|(?<!不)(?:搬[到去进家来了]|搬(?=[的过])|换[成到了]|改[成为用到]|改(?=[的了])|转[到成岗正]|升[为成职]|升(?=了)|调[到去]"
-    r"|切[到换]|入职|加入|接手|接任|上任|开始|当上|成为|戒了)",
+    r"|切[到换]|(?:换|改|切|调|搬|转|退|滚)回|回滚|恢复[成到]|入职|加入|接手|接任|上任|开始|当上|成为|戒了)",
     re.IGNORECASE,
 )
+_BEFORE_RE: Final = re.compile(r"\bbefore\s+(?:the\s+)?$", re.IGNORECASE)
+_BEFORE_AFTER_RE: Final = re.compile(r"\s*(?:之前|以前)(?!要|得|必须|会|能)")
+_LASTED_RE: Final = re.compile(
+    r"\b(?:lived|worked|led|used to|was|were|belonged|stayed)\b|(?<![要会得将想])(?:一直|住在|都是|都在|还是|还在)"
+    r"|我(?:是|在|用|叫|做|当|归)(?!的)",
+    re.IGNORECASE,
+)
+"""Tells of a state, which what "before" names ended; "send it before March" tells of none."""
+_BACK_RE: Final = re.compile(r"(?:last|past)\s|(?:最近|过去|近)", re.IGNORECASE)
+_SO_FAR_RE: Final = re.compile(
+    r"(?:\b(?:have|has)|['\u2019](?:ve|s))\s+(?:\w+\s+)?been\b|一直|都在|都是", re.IGNORECASE
+)
+"""Tells of what has lasted until now."""
 _BARE_WEEKDAY_RE: Final = re.compile(
     r"(?:周|星期|礼拜)[一二三四五六日天]|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?",
     re.IGNORECASE,
@@ -85,10 +98,16 @@ def held_window(text: str, spans: Sequence[TimeSpan], said_at: datetime) -> Wind
         after = text[span.text_span[1] :]
         own = _PREPOSITION_RE.match(text[slice(*span.text_span)])
         ahead = span.end > said_at
-        if _begins(before, after, own, ahead):
+        if _begins(before, after, own, ahead) or (
+            span.granularity is Granularity.RANGE and own is None and _FROM_RE.search(before)
+        ):
             starts.append((span, span.start))
             if span.granularity is Granularity.RANGE and own is None and not _ONWARDS_RE.match(after):
                 ends.append((span, span.end))
+        elif _so_far(text, span):
+            starts.append((span, span.start))
+        elif _ended_by(text, before, after, span):
+            ends.append((span, span.start))
         elif _NOT_UNTIL_RE.search(before + (own.group() if own else "")):
             starts.append((span, span.start))
         elif (_stops(before, after, own) or (index and starts and _TO_RE.search(before))) and (
@@ -98,6 +117,22 @@ def held_window(text: str, spans: Sequence[TimeSpan], said_at: datetime) -> Wind
     if not starts and not ends and changed and len(spans) == 1 and spans[0].day_said and spans[0].start <= said_at:
         starts.append((spans[0], spans[0].start))
     return _window(text, starts, ends)
+
+
+def looks_back(text: str, span: TimeSpan) -> bool:
+    """Whether a time is the stretch up to now: "the last two months", 最近三周."""
+    return span.granularity is Granularity.RANGE and _BACK_RE.match(text, span.text_span[0]) is not None
+
+
+def _so_far(text: str, span: TimeSpan) -> bool:
+    return looks_back(text, span) and _SO_FAR_RE.search(text) is not None
+
+
+def _ended_by(text: str, before: str, after: str, span: TimeSpan) -> bool:
+    """Whether a state was only before that time: "before March I lived in Bonn", 三月之前我住在波恩."""
+    if _BEFORE_RE.search(before) is None and _BEFORE_AFTER_RE.match(after) is None:
+        return False
+    return _LASTED_RE.search(text) is not None and FINENESS[span.granularity] >= FINENESS[Granularity.DAY]
 
 
 def _sentence_start(text: str, span: TimeSpan) -> int:

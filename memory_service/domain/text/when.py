@@ -21,10 +21,12 @@ from memory_service.domain.text._when_base import (
     Clock,
     Context,
     DayPart,
+    Meaning,
     Rule,
     clause_tenses,
     hints,
     looks_recurring,
+    undirected,
 )
 from memory_service.domain.text._zones import zone_said
 from memory_service.domain.text.calendar_math import (
@@ -85,8 +87,7 @@ def find_times(text: str, said_at: datetime, tz: ZoneInfo, *, past: bool | None 
     for start, end in _sentences(folded):
         sentence = folded[start:end]
         context = Context(moment, said_at.astimezone(tz).date(), tz, False, looks_recurring(sentence))
-        tenses = clause_tenses(folded, start, end)
-        clauses = [(high, replace(context, past=told if past is None else past)) for high, told in tenses]
+        clauses = _clauses(folded, start, end, context, past)
         atoms = _atoms(folded, start, clauses, rules)
         spans.extend(_resolve_sentence(folded, atoms, sentence, context))
         if len(spans) >= _SPANS_MAX:
@@ -94,28 +95,47 @@ def find_times(text: str, said_at: datetime, tz: ZoneInfo, *, past: bool | None 
     return spans[:_SPANS_MAX]
 
 
+def _clauses(text: str, start: int, end: int, context: Context, past: bool | None) -> list[tuple[int, Context]]:
+    """Where each clause of the sentence `text[start:end]` ends, and how it leans."""
+    clauses, low = [], start
+    for high, told in clause_tenses(text, start, end):
+        open_ = past is None and not told and undirected(text[low:high])
+        clauses.append((high, replace(context, past=told if past is None else past, nearest=open_)))
+        low = high
+    return clauses
+
+
+def _built(rule: Rule, match: re.Match[str], context: Context) -> Meaning | None:
+    """What a rule makes of its match; of a clause that leans neither way, the nearer of both readings.
+
+    But "from Monday on" is ahead: whoever means the Monday gone by says so.
+    """
+    ahead = rule.build(match, context)
+    if not context.nearest or (ahead is not None and ahead.weekday is not None):
+        return ahead
+    behind = rule.build(match, replace(context, past=True))
+    if ahead is None or behind is None or ahead.days is None or behind.days is None:
+        return ahead
+    return behind if context.today - behind.days.start <= ahead.days.start - context.today else ahead
+
+
 def finest(spans: Iterable[TimeSpan]) -> TimeSpan | None:
     """The most precise of `spans`, the first of equals: usually the time a one-off statement is about."""
     return min(spans, key=lambda span: FINENESS[span.granularity], default=None)
 
 
-_NIGHT_ENDS: Final = 6
-"""Hour by which a night is over."""
-
-
 def window_end(spans: Sequence[TimeSpan], tz: ZoneInfo) -> datetime | None:
-    """When a one-off with these times is over: the end of the local day its last time falls in, in UTC.
+    """When a one-off with these times is over, in UTC: with the part of the day it names last, else with that day.
 
-    None without spans. The rest of the day is grace: a plan made for nine is still what "this morning" was
-    about at ten. A time in the small hours belongs to its own date, but a night that runs into them ends with them.
+    None without spans. After a clock time the rest of the day is grace: a call at nine is still what people ask about
+    at ten. A night runs into the small hours of the next date; a clock time in them belongs to its own date.
     """
     if not spans:
         return None
     final = max(spans, key=lambda span: span.end)
-    last = final.end - timedelta(microseconds=1)
-    night = final.granularity is Granularity.DAY_PART and final.end.astimezone(tz).hour <= _NIGHT_ENDS
-    if night and final.start.astimezone(tz).date() < last.astimezone(tz).date():
+    if final.granularity is Granularity.DAY_PART:
         return final.end
+    last = final.end - timedelta(microseconds=1)
     try:
         return to_utc(last.astimezone(tz).date() + DAY, time(), tz)
     except OverflowError:
@@ -145,7 +165,7 @@ def _atoms(text: str, start: int, clauses: Sequence[tuple[int, Context]], rules:
                 continue
             context = next(context for clause_end, context in clauses if low < clause_end)
             try:
-                meaning = rule.build(match, context)
+                meaning = _built(rule, match, context)
             except (ValueError, OverflowError):
                 continue  # words shaped like a date that the calendar does not have: "30 February"
             if meaning is not None:
