@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from memory_service.domain.relations.preference import opposed
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import Judgement, StatementRelation
 
-MERGE_COSINE_MIN: Final = 0.6
-"""Cosine from which two memories are compared for a merge."""
 CONFLICT_SHARED_MIN: Final = 1.0
 """Weight of the words that two statements in conflict share: one content word."""
 CONFLICT_MUCH_SHARED_MIN: Final = 2.2
@@ -51,7 +50,7 @@ def sure(
     Args:
         guesses: neither was told, both were inferred; then a conflict needs less, since it only marks both as unsure.
     """
-    if earlier.bare == later.bare:
+    if earlier.bare == later.bare or opposed(earlier.bare, later.bare):
         return True
     if judgement.relation is StatementRelation.PARAPHRASE:
         # Words in common are not enough: "before" and "after", who owes whom, was and is make another claim of them.

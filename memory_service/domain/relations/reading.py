@@ -289,7 +289,7 @@ def _read(text: str) -> Reading:
         left_behind=_left_behind(folded),
         fields=frozenset(at for at, pattern in enumerate(_FIELD_RES) if pattern.search(folded)),
         signs=frozenset(name for name, pattern in _SIGNS if pattern.search(folded)),
-        bare=bare_wording(folded),
+        bare=bare_wording(text),
     )
 
 
