@@ -133,7 +133,6 @@ _LIKED: Final = (
     rf"{_X} {_BE} {_VERY}(?:{_MINE}|a (?:passion|favourite) of mine|one of my favourites)",
     rf"{_X} {_BE} (?:what|something|things|one of the things) i {_ADV}{_LIKE}",
     rf"(?:what|the thing|something) i {_ADV}{_LIKE} {_BE} {_X}",
-    rf"it is {_X} (?:that )?i {_LIKE}",
     rf"{_X} (?:(?:always|really|just) )*makes? me {_VERY}happy",
     rf"{_X} (?:(?:always|really) )*(?:brings?|gives?) me {_JOY}",
     rf"{_X} (?:(?:always|really) )*(?:appeals? to me|(?:does|do) it for me|ha(?:s|ve) a special place in my heart)",
@@ -188,8 +187,12 @@ _POINTS_RE: Final = re.compile(
     r"|what|who|which|both|someone|somebody|everyone|everybody)\b"
 )
 # "That", "it is" and the like leave a clause where a thing is looked for.
-_CLAUSE_RE: Final = re.compile(r"\b(?:i|it is|there is|because|so that|but)\b")
-_LESSER_RE: Final = re.compile(r"^(?:only|just|second|least|hardly|rarely|nothing|no|neither|to no)\b")
+_CLAUSE_RE: Final = re.compile(r"\b(?:i|and (?:it|they|he|she|we)|it is|there is|because|so that|but)\b")
+# Less than the thing, or no thing at all: "only tea", "no tea", "a huge fan".
+_LESSER_RE: Final = re.compile(
+    r"(?:only|just|second|least|hardly|rarely|nothing|no|neither|to no)\b"
+    r"|(?:big|huge|great|real|massive|total|true|good|bad|avid|keen)$"
+)
 _WARM_RE: Final = re.compile(r"\b(?:likes?|enjoys?|fan|fond|keen|into)\b")
 _NAME_RE: Final = re.compile(r"(?<=\w[ ,'])[A-Z][\w-]+")
 _ARTICLE_RE: Final = re.compile(r"^(?:the|an?) ")

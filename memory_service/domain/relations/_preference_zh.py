@@ -11,6 +11,7 @@ from memory_service.domain.text.scripts import HAN
 from memory_service.domain.text.storable import normalise
 
 _SPOILT_RE: Final = re.compile(r"[?？“”\"「」『』:;()\n]|[吗么]$")
+_JOINED_RE: Final = re.compile("但|可是|不过|而|所以|因为|于是")
 _SPACE_RE: Final = re.compile(rf"(?<=[{HAN},]) | (?=[{HAN},])")
 _END_RE: Final = re.compile(r"[。.!~…、, ]+$|[呢啊呀哦哈啦嘛]$|(?<![酒网茶水书])吧$")
 
@@ -121,12 +122,12 @@ _POINTS_RE: Final = re.compile(
 )
 _ENDS_RE: Final = re.compile(r"(?:[了过]|之一|起来|与否)$")
 _CLAUSE_RE: Final = re.compile(
-    "因为|但是|可是|不过(?!敏)|如果|的话|说|觉得|以为|可能|也许|好像|大概|以前|曾经?|不再|现在|今天|除了"
+    "是|因为|但|可是|不过(?!敏)|如果|的话|说|觉得|以为|可能|也许|好像|大概|以前|曾经?|不再|现在|今天|除了"
 )
 # Doings that say no more than the thing itself, unless what follows is no thing by itself.
 _HAVING_RE: Final = re.compile("(?:喝|吃|用|品)(?=..|[茶酒鱼肉面饭菜糖蛋奶汤粥瓜果虾蟹])")
 _NO_THING_RE: Final = re.compile(
-    "[完着了过多少慢快到得起在和跟给一点些惯不饱醉]|[亏醋力惊香货心功脑人]$|.*的$|.*(?:东西|什么)|(?:清淡|生冷|重口|辛辣|油腻)$"
+    "[的完着了过多少慢快到得起在和跟给一点些惯不饱醉]|[亏醋力惊香货心功脑人]$|.*的$|.*(?:东西|什么)|(?:清淡|生冷|重口|辛辣|油腻)$"
 )
 
 
@@ -151,7 +152,7 @@ def chinese(text: str) -> Side | None:
 def _folded(text: str) -> str | None:
     """The statement without what surrounds it; None for what is quoted, listed or asked."""
     folded = normalise(text)
-    if _SPOILT_RE.search(folded):
+    if _SPOILT_RE.search(folded) or _JOINED_RE.match(folded):
         return None
     folded = _SPACE_RE.sub("", folded.replace("，", ","))
     while (shorter := _END_RE.sub("", folded)) != folded:
