@@ -28,35 +28,106 @@ LISTS = [json.loads(line) for line in (HERE / "preferences.jsonl").read_text("ut
 APART = _lines("pairs_apart.jsonl")
 """Pairs that share most words, or a construction, and state two things."""
 DEVELOPMENT_MIN = 0.97
-HOLDOUT_MIN = 0.72
+HOLDOUT_MIN = 0.75
 COSINES = st.none() | st.floats(-1, 1)
 
 LIKING = (
-    "I like {}", "I really love {}.", "The user loves {}", "I'm very fond of {}!", "I'm a huge fan of {}",
-    "I'm really into {}", "I have a soft spot for {}", "I can't get enough of {}", "I never get tired of {}",
+    "I like {}",
+    "I really love {}.",
+    "The user loves {}",
+    "I'm very fond of {}!",
+    "I'm a huge fan of {}",
+    "I'm really into {}",
+    "I have a soft spot for {}",
+    "I can't get enough of {}",
+    "I never get tired of {}",
     "Honestly, I just adore {}",
-)  # fmt: skip
+)
 DISLIKING = (
-    "I don't like {}", "I hate {}.", "The user dislikes {}", "I can't stand {}!", "I'm not a big fan of {}",
-    "I'm not into {}", "I don't care for {}", "I have never liked {}", "To be honest, I'm not fond of {} at all",
-)  # fmt: skip
+    "I don't like {}",
+    "I hate {}.",
+    "The user dislikes {}",
+    "I can't stand {}!",
+    "I'm not a big fan of {}",
+    "I'm not into {}",
+    "I don't care for {}",
+    "I have never liked {}",
+    "To be honest, I'm not fond of {} at all",
+)
 THINGS = (
-    "tea", "green tea", "tea with milk", "tea without milk", "tea before meals", "tea after meals", "tea in winter",
-    "tea at 5", "tea at 6", "two cups of tea", "three cups of tea", "tea that is not hot", "tea that is hot", "old teapots",
-    "trips to Rome", "trips from Rome", "walks with Tom", "walks without Tom", "watching chess", "playing chess", "chess",
-    "wooden chairs", "metal chairs", "eating alone", "drinking alone", "all fish", "all fish except tuna", "some fish",
-)  # fmt: skip
+    "tea",
+    "green tea",
+    "tea with milk",
+    "tea without milk",
+    "tea before meals",
+    "tea after meals",
+    "tea in winter",
+    "tea at 5",
+    "tea at 6",
+    "two cups of tea",
+    "three cups of tea",
+    "tea that is not hot",
+    "tea that is hot",
+    "old teapots",
+    "trips to Rome",
+    "trips from Rome",
+    "walks with Tom",
+    "walks without Tom",
+    "watching chess",
+    "playing chess",
+    "chess",
+    "wooden chairs",
+    "metal chairs",
+    "eating alone",
+    "drinking alone",
+    "all fish",
+    "all fish except tuna",
+    "some fish",
+)
 LIKING_ZH = (
-    "我喜欢{}", "我特别爱{}。", "用户很喜欢{}", "我对{}情有独钟", "{}是我的心头好", "我是{}爱好者", "{}让我很开心", "我真的很喜爱{}啊",
-    "我一直钟爱{}", "我离不开{}",
-)  # fmt: skip
+    "我喜欢{}",
+    "我特别爱{}。",
+    "用户很喜欢{}",
+    "我对{}情有独钟",
+    "{}是我的心头好",
+    "我是{}爱好者",
+    "{}让我很开心",
+    "我真的很喜爱{}啊",
+    "我一直钟爱{}",
+    "我离不开{}",
+)
 DISLIKING_ZH = (
-    "我不喜欢{}", "我讨厌{}。", "用户很讨厌{}", "{}不是我的菜", "我受不了{}", "我一点都不喜欢{}", "我对{}很反感", "{}我不喜欢",
-)  # fmt: skip
+    "我不喜欢{}",
+    "我讨厌{}。",
+    "用户很讨厌{}",
+    "{}不是我的菜",
+    "我受不了{}",
+    "我一点都不喜欢{}",
+    "我对{}很反感",
+    "{}我不喜欢",
+)
 THINGS_ZH = (
-    "茶", "绿茶", "加奶的茶", "没加奶的茶", "饭前散步", "饭后散步", "冬天游泳", "夏天游泳", "十楼的房间", "九楼的房间", "爬山",
-    "木头椅子", "铁椅子", "看下棋", "下棋", "去上海的火车", "从上海来的火车", "两个人的旅行", "三个人的旅行", "一个人吃饭",
-)  # fmt: skip
+    "茶",
+    "绿茶",
+    "加奶的茶",
+    "没加奶的茶",
+    "饭前散步",
+    "饭后散步",
+    "冬天游泳",
+    "夏天游泳",
+    "十楼的房间",
+    "九楼的房间",
+    "爬山",
+    "木头椅子",
+    "铁椅子",
+    "看下棋",
+    "下棋",
+    "去上海的火车",
+    "从上海来的火车",
+    "两个人的旅行",
+    "三个人的旅行",
+    "一个人吃饭",
+)
 IN = {
     "en": ((LIKING, DISLIKING), THINGS),
     "zh": ((LIKING_ZH, DISLIKING_ZH), THINGS_ZH),
@@ -153,15 +224,46 @@ def test_reading_a_preference_is_total(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "I'd like green tea", "I liked green tea", "I used to like green tea", "Do I like green tea?", "I like it",
-        "My sister likes green tea", "Maybe I like green tea", "I don't just like green tea", "I don't mind green tea",
-        "I don't hate green tea", "\"I like green tea\"", "I like green tea, but only in winter", "I like",
-        "I no longer like green tea", "Tom was my favourite", "The parcel is not for me", "I like you", "I love Anna",
-        "I'm a huge fan", "It's a song that I love", "The talk is long and it makes me happy", "但是我最喜欢的是茶",
-        "我想喝绿茶", "我以前喜欢绿茶", "我喜欢过绿茶", "我喜欢上绿茶了", "我喜欢绿茶吗？", "我妹妹喜欢绿茶", "我可能喜欢绿茶", "我不讨厌绿茶",
-        "我不再喜欢绿茶", "我喜欢这个", "我爱你", "我爱人喜欢绿茶", "我爱妈妈", "小王说我喜欢绿茶", "“我喜欢绿茶”", "我喜欢",
+        "I'd like green tea",
+        "I liked green tea",
+        "I used to like green tea",
+        "Do I like green tea?",
+        "I like it",
+        "My sister likes green tea",
+        "Maybe I like green tea",
+        "I don't just like green tea",
+        "I don't mind green tea",
+        "I don't hate green tea",
+        '"I like green tea"',
+        "I like green tea, but only in winter",
+        "I like",
+        "I no longer like green tea",
+        "Tom was my favourite",
+        "The parcel is not for me",
+        "I like you",
+        "I love Anna",
+        "I'm a huge fan",
+        "It's a song that I love",
+        "The talk is long and it makes me happy",
+        "但是我最喜欢的是茶",
+        "我想喝绿茶",
+        "我以前喜欢绿茶",
+        "我喜欢过绿茶",
+        "我喜欢上绿茶了",
+        "我喜欢绿茶吗？",
+        "我妹妹喜欢绿茶",
+        "我可能喜欢绿茶",
+        "我不讨厌绿茶",
+        "我不再喜欢绿茶",
+        "我喜欢这个",
+        "我爱你",
+        "我爱人喜欢绿茶",
+        "我爱妈妈",
+        "小王说我喜欢绿茶",
+        "“我喜欢绿茶”",
+        "我喜欢",
     ],
-)  # fmt: skip
+)
 def test_what_states_no_preference_of_the_speaker_is_none(text: str) -> None:
     assert preference(text) is None
 
@@ -169,14 +271,20 @@ def test_what_states_no_preference_of_the_speaker_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("I like dogs", "I'm a dog lover"), ("I like to swim", "Swimming makes me happy"),
-        ("I love drinking green tea", "Green tea is my thing"), ("我喜欢喝绿茶", "绿茶是我的菜"), ("我爱吃鱼", "我是鱼控"),
-        ("My favourite is tea", "I like tea best"), ("My favourite drink is tea", "Tea is my favourite drink"),
-        ("茶是我的最爱", "我最喜欢喝茶"), ("我最喜欢的饮料是茶", "茶是我最喜欢的饮料"),
-        ("I prefer tea to coffee", "Between coffee and tea I choose tea"), ("比起咖啡我更喜欢茶", "茶和咖啡我选茶"),
+        ("I like dogs", "I'm a dog lover"),
+        ("I like to swim", "Swimming makes me happy"),
+        ("I love drinking green tea", "Green tea is my thing"),
+        ("我喜欢喝绿茶", "绿茶是我的菜"),
+        ("我爱吃鱼", "我是鱼控"),
+        ("My favourite is tea", "I like tea best"),
+        ("My favourite drink is tea", "Tea is my favourite drink"),
+        ("茶是我的最爱", "我最喜欢喝茶"),
+        ("我最喜欢的饮料是茶", "茶是我最喜欢的饮料"),
+        ("I prefer tea to coffee", "Between coffee and tea I choose tea"),
+        ("比起咖啡我更喜欢茶", "茶和咖啡我选茶"),
         ("Anna loves tea", "Anna really likes the tea"),
     ],
-)  # fmt: skip
+)
 def test_one_claim_has_one_key(one: str, other: str) -> None:
     assert bare_wording(one) == bare_wording(other)
 
@@ -189,3 +297,22 @@ def test_a_favourite_is_no_liking_and_its_update_leaves_the_liking_alone() -> No
         assert bare_wording(liked) != bare_wording(favourite)
         judgement = judge(read(liked), read(later), cosine=0.6)
         assert judgement.relation in (StatementRelation.DIFFERENT, StatementRelation.REFINEMENT)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "conflict"),
+    [
+        ("I prefer tea to coffee", "Between tea and coffee I choose coffee", True),
+        ("比起咖啡我更喜欢茶", "茶和咖啡我选咖啡", True),
+        ("Tea is my favourite", "Tea isn't my thing", True),
+        ("茶是我的最爱", "我受不了茶", True),
+        ("I prefer tea to coffee", "I don't like tea", False),
+        ("Tea is my favourite", "I like tea", False),
+        ("I like tea", "I hate coffee", False),
+        ("I like tea in winter", "I hate tea in summer", False),
+        ("I prefer tea to coffee", "I prefer tea to cocoa", False),
+    ],
+)
+def test_what_cannot_both_be_had_is_a_conflict(one: str, other: str, conflict: bool) -> None:
+    assert opposed(bare_wording(one), bare_wording(other)) == conflict
+    assert opposed(bare_wording(other), bare_wording(one)) == conflict

@@ -20,13 +20,13 @@ from typing import Final
 
 from memory_service.domain.relations._preference_en import english
 from memory_service.domain.relations._preference_zh import chinese
-from memory_service.domain.relations._sides import Side
+from memory_service.domain.relations._sides import ALL_OTHERS, Side
 from memory_service.domain.text.scripts import HAN
 
 CHARS_MAX: Final = 160
 """Longest text that is tried: a longer one says more than what is liked."""
-_MARK: Final = "|"
-"""Parts the fields of a key; no wording's own key has it (`same_text_key`)."""
+_MARK: Final = "\x1f"
+"""Parts the fields of a key; no normalised text has it."""
 _OPENING: Final = "likes"
 _HAN_RE: Final = re.compile(f"[{HAN}]")
 
@@ -69,8 +69,14 @@ def preference(text: str) -> Preference | None:
 
 
 def opposed(one: str, other: str) -> bool:
-    """Whether two keys are of a liking and a dislike of one thing (E10)."""
+    """Whether two keys are of preferences that cannot both be had (E10).
+
+    Such are a liking and a dislike of one thing, and X set above Y and Y above X.
+    """
     first, second = one.split(_MARK), other.split(_MARK)
-    if first[0] != _OPENING or second[0] != _OPENING or first == second:
+    if first[0] != _OPENING or second[0] != _OPENING:
         return False
-    return first[2:] == second[2:]
+    (sign, above, what), (its_sign, its_above, its_what) = first[1:], second[1:]
+    if what == its_what and sign != its_sign:
+        return above == its_above or {above, its_above} <= {"", ALL_OTHERS}
+    return sign == its_sign and (above, what) == (its_what, its_above)

@@ -47,7 +47,7 @@ class Reading:
         labels: things named by a number or a letter at the start, as (thing, label).
         left_behind: numbers that are said to hold no more ("off 8080", "from ten to eleven").
         fields: the lines of a life it is about (`words.FIELDS`).
-        bare: the wording without what fills it, equal for one claim in the same words ("I really like tea").
+        bare: equal for one claim: the preference it states, else the wording without what fills it (`bare_wording`).
         signs: names of the signs found, see `_SIGNS`.
     """
 
