@@ -1,6 +1,6 @@
 """Consolidation and de-duplication: memories that say the same become one (P11, S9, C5).
 
-Memories are compared outside the owner's lock. Each group is then merged in one commit of its own, which first
+Memories are grouped outside the owner's lock. Each group is then merged in one commit of its own, which first
 makes sure that none of its members has changed since: a writer that came between is never overruled, and a
 process killed at any point leaves whole merges only. What is left is found again the next time.
 """
@@ -13,9 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-import numpy as np
-from numpy.typing import NDArray
-
 from memory_service.app.commands import ChangeMeta
 from memory_service.app.merging import Merging
 from memory_service.app.own_change import ACTOR
@@ -23,28 +20,14 @@ from memory_service.app.service import Changes
 from memory_service.app.workspace import Workspace
 from memory_service.domain.ids import MemoryId, OwnerKey
 from memory_service.domain.memory import MemoryHead, Relation, Status
-from memory_service.domain.merging import (
-    Piece,
-    SameClaim,
-    alike,
-    best_wording,
-    faithful,
-    mergeable,
-    same_claim,
-    wording_key,
-)
+from memory_service.domain.merging import alike, best_wording, faithful, mergeable, same_claims
 from memory_service.domain.records import SearchRow
-from memory_service.domain.relations.acting import MERGE_COSINE_MIN
-from memory_service.ports.embedder import EmbeddingModel
 from memory_service.ports.summarizer import Summarizer
 
 _OPERATION = "consolidate"
 _LOOKUP_MAX = 500
-_COMPARED_MAX = 2_000
-"""Newest memories of one slot that are compared with one another."""
-_DEDUPLICATED_MAX = 20_000
-"""Newest memories of an owner that de-duplication compares."""
-_BLOCK = 1_024
+_ACROSS_MAX = 20_000
+"""Newest memories of an owner that de-duplication looks through."""
 
 
 class FirstWording:
@@ -74,7 +57,6 @@ class Consolidator:
     """Merges groups, one commit each; what the two steps share."""
 
     changes: Changes
-    same: SameClaim = same_claim
     summarizer: Summarizer = field(default_factory=FirstWording)
     settings: ConsolidationSettings = field(default_factory=ConsolidationSettings)
 
@@ -82,39 +64,16 @@ class Consolidator:
         """Merge what says the same, within slots or `across` them; how many memories were absorbed."""
         model = self.changes.drafting.embedder.model
         now = self.changes.clock.now()
-        rows = await self.changes.store.search_rows(owner, model.id)
-        near = _near_cosine(model)
-        parts = await asyncio.to_thread(_parts, rows.rows, model.id, near, now, across)
-        members = [piece.head.id for part in parts for piece in part]
-        if not members:
+        rows = (await self.changes.store.search_rows(owner, model.id)).rows
+        same = await asyncio.to_thread(_same, rows, now, across)
+        if not same:
             return 0
-        merges, apart = await self._past(owner, members)
-        groups = await asyncio.to_thread(self._groups, parts, model, minimum, merges, apart)
+        merges, apart = await self._past(owner, [head.id for heads in same for head in heads])
+        groups = [group for heads in same for group in alike(heads, minimum, merges, apart)]
         absorbed = 0
         for group in groups[: self.settings.merges_max]:
             absorbed += await self._merge(owner, group)
         return absorbed
-
-    def _groups(
-        self,
-        parts: Sequence[Sequence[Piece]],
-        model: EmbeddingModel,
-        minimum: int,
-        merges: frozenset[MemoryId],
-        apart: dict[MemoryId, set[MemoryId]],
-    ) -> list[list[MemoryHead]]:
-        nothing: set[MemoryId] = set()
-        near = _near_cosine(model)
-
-        def same(a: MemoryHead, b: MemoryHead, cosine: float | None) -> bool:
-            separated = apart.get(a.id, nothing) & apart.get(b.id, nothing)
-            return not separated and self.same(a, b, cosine if model.judges_claims else None)
-
-        return [
-            group
-            for part in parts
-            for group in alike(part, same=same, near_cosine=near, minimum=minimum, merges=merges)
-        ]
 
     async def _past(
         self, owner: OwnerKey, members: Sequence[MemoryId]
@@ -208,61 +167,15 @@ class Deduplication:
         return await self.consolidator.run(owner, across=True, minimum=2)
 
 
-def _near_cosine(model: EmbeddingModel) -> float:
-    """How near two memories must be to be compared: what the judge takes, where it knows the model's scale."""
-    return min(model.same_cosine, MERGE_COSINE_MIN) if model.judges_claims else model.same_cosine
-
-
-def _parts(
-    rows: Sequence[SearchRow], model_id: str, near_cosine: float, now: datetime, across: bool
-) -> list[list[Piece]]:
-    """Memories that might say the same, two or more each: those of a slot, or those that are near one another."""
-    pieces = [Piece(row.head, _vector(row, model_id)) for row in rows if mergeable(row.head, now)]
+def _same(rows: Sequence[SearchRow], now: datetime, across: bool) -> list[list[MemoryHead]]:
+    """Memories that say the same, two or more each and oldest first: within each slot, or all of the owner's."""
+    heads = [row.head for row in rows if mergeable(row.head, now)]
     if across:
-        return _near(pieces[-_DEDUPLICATED_MAX:], near_cosine)
-    slots: defaultdict[str, list[Piece]] = defaultdict(list)
-    for piece in pieces:
-        slots[piece.head.current.slot].append(piece)
-    return [part[-_COMPARED_MAX:] for slot, part in slots.items() if slot and len(part) > 1]
-
-
-def _near(pieces: Sequence[Piece], near_cosine: float) -> list[list[Piece]]:
-    """Connected parts of the graph that joins equal wordings and near vectors; one memory alone is left out."""
-    parent = list(range(len(pieces)))
-
-    def root(place: int) -> int:
-        while parent[place] != place:
-            parent[place] = parent[parent[place]]
-            place = parent[place]
-        return place
-
-    first_of: dict[str, int] = {}
-    for place, piece in enumerate(pieces):
-        parent[root(place)] = root(first_of.setdefault(wording_key(piece.head.current), place))
-    with_vector = [place for place, piece in enumerate(pieces) if piece.vector is not None]
-    if with_vector:
-        matrix = np.stack([vector for piece in pieces if (vector := piece.vector) is not None])
-        for start in range(0, len(matrix), _BLOCK):
-            near = np.argwhere(matrix[start : start + _BLOCK] @ matrix[start:].T >= near_cosine)
-            for a, b in near[near[:, 0] < near[:, 1]] + start:
-                parent[root(with_vector[int(a)])] = root(with_vector[int(b)])
-    parts: defaultdict[int, list[Piece]] = defaultdict(list)
-    for place, piece in enumerate(pieces):
-        parts[root(place)].append(piece)
-    return [part[-_COMPARED_MAX:] for part in parts.values() if len(part) > 1]
-
-
-def _vector(row: SearchRow, model_id: str) -> NDArray[np.float32] | None:
-    """The mean of a memory's vectors, scaled to length 1; None without one of this model."""
-    vectors = [f.vector for f in row.fragments if f.vector is not None and f.model_id == model_id]
-    if not vectors:
-        return None
-    mean: NDArray[np.float32] = np.mean(np.stack(vectors), axis=0, dtype=np.float32)
-    length = float(np.linalg.norm(mean))
-    if not length:
-        return None
-    scaled: NDArray[np.float32] = mean / np.float32(length)
-    return scaled
+        return same_claims(heads[-_ACROSS_MAX:])
+    slots: defaultdict[str, list[MemoryHead]] = defaultdict(list)
+    for head in heads:
+        slots[head.current.slot].append(head)
+    return [found for slot, part in slots.items() if slot for found in same_claims(part)]
 
 
 def _slices(ids: Iterable[MemoryId]) -> list[list[MemoryId]]:

@@ -23,6 +23,7 @@ from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import Assertion, Cardinality, Kind, MergePolicy, Source, Visibility
 from memory_service.domain.policy import OwnerPolicy
 from memory_service.domain.records import Fragment
+from memory_service.domain.relations.preference import preference
 from memory_service.domain.retrieval.rows import CONVERSATION
 from memory_service.domain.slots import (
     audience,
@@ -33,8 +34,9 @@ from memory_service.domain.slots import (
     slot_of_assertion,
     slot_of_topic,
 )
-from memory_service.domain.text import Classification, analyse, classify, find_times, language_of
+from memory_service.domain.text import Classification, StatementKind, analyse, classify, find_times, language_of
 from memory_service.domain.text.holding import held_window
+from memory_service.domain.text.topic import topic_of
 from memory_service.ports.embedder import Embedder
 from memory_service.ports.telemetry import Telemetry
 
@@ -122,6 +124,21 @@ class Draft:
         ]
 
 
+_MAY_BE_LIKING = frozenset(
+    {StatementKind.FACT, StatementKind.PROFILE, StatementKind.PREFERENCE, StatementKind.CONSTRAINT}
+)
+
+
+def _told(text: str, said_at: datetime, zone: ZoneInfo) -> Classification:
+    """Kind, topic and times by wording; all wordings of one preference are preferences of one topic (E9)."""
+    reading = classify(text, said_at, zone)
+    liked = preference(text) if reading.standing and reading.kind in _MAY_BE_LIKING else None
+    if liked is None:
+        return reading
+    kind = StatementKind.PREFERENCE
+    return replace(reading, kind=kind, topic=topic_of(liked.about, family=kind.value))
+
+
 @dataclass(frozen=True, slots=True)
 class Drafting:
     """Makes drafts of one owner: the rules of wording, what is decided for the owner and the embedder together."""
@@ -191,7 +208,7 @@ class Drafting:
                 held = held_window(text, find_times(text, said_at, zone), said_at)
                 valid_from, valid_to = held.start, held.end
         else:
-            reading = classify(text, said_at, zone)
+            reading = _told(text, said_at, zone)
             topic = statement.topic or reading.topic
             slot, claim = slot_of_topic(topic, who), claim_of_text(text, who)
             kind = kind or Kind(reading.kind.value)

@@ -8,29 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 from memory_service.domain import limits
 from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import Kind, MemoryHead, MemoryVersion, Status, Tier, Usage, Visibility
-from memory_service.domain.relations import StatementRelation, judge, read
-from memory_service.domain.relations.acting import sure
+from memory_service.domain.relations.bare import bare_wording
 from memory_service.domain.retrieval.rows import is_turn
 from memory_service.domain.slots import claim_of_assertion, slot_of_assertion
-from memory_service.domain.text import normalise, polarity, same_text_key
-
-SameClaim = Callable[[MemoryHead, MemoryHead, float | None], bool]
-"""Whether two memories say the same; given their cosine (-1..1, 0 when one has no vector).
-
-None: the model's cosines are not on the scale that statements are judged by.
-"""
+from memory_service.domain.text import normalise, same_text_key
 
 MERGED: Final = "merged"
 """The reason with which a memory is superseded by the one it was merged into."""
@@ -39,18 +30,6 @@ SOURCES_MAX: Final = 200
 
 # What holds for a while is told apart by its time, and a summary is no statement of its own.
 _LEFT_ALONE: Final = frozenset({Kind.TEMPORARY_PREFERENCE, Kind.CONTEXT, Kind.EVENT, Kind.TASK, Kind.SUMMARY})
-# Words that may come and go without changing what is said.
-_FILLER_RE: Final = re.compile(
-    r"\b(?:a|an|the|really|very|quite|also|just|honestly|actually)\b|真的|非常|特别地?|十分(?![钟之])|其实|很|也|呢|啊|吧|呀"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A memory to compare: its head and its vector of unit length, None while it has none."""
-
-    head: MemoryHead
-    vector: NDArray[np.float32] | None
 
 
 def mergeable(head: MemoryHead, now: datetime) -> bool:
@@ -67,103 +46,92 @@ def mergeable(head: MemoryHead, now: datetime) -> bool:
     )
 
 
-def same_claim(a: MemoryHead, b: MemoryHead, cosine: float | None) -> bool:
-    """The rule: the same wording, or two plain statements of which one surely is a paraphrase of the other."""
-    if same_wording(a, b, cosine):
-        return True
-    if a.current.assertion is not None or b.current.assertion is not None:
-        return False
-    if is_turn(a.current) or is_turn(b.current):
-        return False  # a record of what was said, not a claim
-    first, second = read(a.current.text), read(b.current.text)
-    judgement = judge(first, second, cosine=cosine)
-    return judgement.relation is StatementRelation.PARAPHRASE and sure(judgement, first, second, cosine)
+def claim_key(version: MemoryVersion) -> str:
+    """Equal for memories that say the same, whoever may see them: one value of one predicate, or one wording.
 
-
-def same_wording(a: MemoryHead, b: MemoryHead, cosine: float | None) -> bool:  # noqa: ARG001 (a `SameClaim`)
-    """The rule without a judge of meaning: equal values, or wordings that differ in filler words alone.
-
-    A wording with the same words in another order is not taken for the same ("from Rome to Paris").
+    Of a statement in words it is the preference it states, else its words in their order but for fillers. A turn of
+    a conversation is a record of what was said, not a claim, so of one every word counts.
     """
-    return wording_key(a.current) == wording_key(b.current)
-
-
-def wording_key(version: MemoryVersion) -> str:
-    """Equal for memories that say the same in the same words, whoever may see them and whatever fills the gaps."""
     assertion = version.assertion
     if assertion is not None:
         return claim_of_assertion(slot_of_assertion(assertion.subject, assertion.predicate), assertion.object)
-    return f"{polarity(version.text)}{_bare(version.text)}"
+    text = version.text
+    return f"said {same_text_key(text) or text}" if is_turn(version) else f"claimed {bare_wording(text)}"
 
 
-def compatible(a: MemoryHead, b: MemoryHead) -> bool:
-    """Whether the merge of two that say the same loses nothing: one kind, times that meet, no secret told."""
-    first, second = a.current, b.current
-    return (
-        first.kind is second.kind
-        and (first.valid_from, first.valid_to) == (second.valid_from, second.valid_to)
-        and _readers_agree(first, second)
-    )
+def same_claims(heads: Sequence[MemoryHead]) -> list[list[MemoryHead]]:
+    """Those that say the same, are of one kind and hold at the same times, two or more each, in the order given.
 
-
-def _readers_agree(a: MemoryVersion, b: MemoryVersion) -> bool:
-    """What is private to one agent is merged with what all may see, or with its own; never with another's."""
-    private = [v.provenance.agent for v in (a, b) if v.visibility is Visibility.PRIVATE]
-    return len(set(private)) < 2
+    By hashes of what they say, so that it takes time in proportion to the memories and not to their pairs.
+    """
+    if len(heads) < 2:
+        return []
+    found: defaultdict[object, list[MemoryHead]] = defaultdict(list)
+    for head in heads:
+        version = head.current
+        found[claim_key(version), version.kind, version.valid_from, version.valid_to].append(head)
+    return [same for same in found.values() if len(same) > 1]
 
 
 def alike(
-    pieces: Sequence[Piece], *, same: SameClaim, near_cosine: float, minimum: int, merges: frozenset[MemoryId]
+    same: Sequence[MemoryHead],
+    minimum: int,
+    merges: Set[MemoryId],
+    apart: Mapping[MemoryId, Set[MemoryId]],
 ) -> list[list[MemoryHead]]:
-    """Groups of memories each of which says the same as every other of its group, oldest first.
+    """Groups to be merged of memories that say the same (`same_claims`): each with every other of its group.
 
-    A group has at least `minimum` members, or two when one of them is a merge already (in `merges`), and one that
-    is long-term. Every pair is compared, so that no chain of small differences joins two that differ.
+    Args:
+        same: oldest first.
+        minimum: fewest members of a group; two when one of them is a merge already.
+        merges: which of them are merges.
+        apart: for each, the undone merges it was part of: two of one such are kept apart.
     """
-    cosines = _cosines(pieces)
-    keys = [wording_key(piece.head.current) for piece in pieces]
-    free = list(range(len(pieces)))
-    found: list[list[MemoryHead]] = []
-    while free:
-        group = [free.pop(0)]
-        for place in list(free):
-            if len(group) == SOURCES_MAX:
-                break
-            if all(_one(pieces, keys, cosines, member, place, same, near_cosine) for member in group):
-                group.append(place)
-                free.remove(place)
-        heads = [pieces[place].head for place in group]
-        needed = 2 if any(head.id in merges for head in heads) else minimum
-        # What was only inferred so far is observed one by one: its conversations are counted memory by memory (E3).
-        if len(heads) >= needed and any(head.current.tier is Tier.LONG_TERM for head in heads):
-            found.append(heads)
-    return found
+    groups = (group for pool in _pools(same) for group in _groups(pool, apart))
+    return [group for group in groups if _worth_merging(group, minimum, merges)]
 
 
-def _one(
-    pieces: Sequence[Piece],
-    keys: Sequence[str],
-    cosines: NDArray[np.float32],
-    first: int,
-    second: int,
-    same: SameClaim,
-    near_cosine: float,
-) -> bool:
-    a, b = pieces[first].head, pieces[second].head
-    cosine = float(cosines[first, second])
-    near = keys[first] == keys[second] or cosine >= near_cosine
-    return near and compatible(a, b) and same(a, b, cosine)
+def _pools(heads: Sequence[MemoryHead]) -> list[list[MemoryHead]]:
+    """Those that may be merged for their readers: what is private to one agent with its own or with what all may see.
+
+    What all may see goes with the agent that has the oldest of the private ones.
+    """
+    first = next((_private_to(head) for head in heads if _private_to(head) is not None), None)
+    pools: dict[str | None, list[MemoryHead]] = {}
+    for head in heads:
+        agent = _private_to(head)
+        pools.setdefault(first if agent is None else agent, []).append(head)
+    return list(pools.values())
 
 
-def _cosines(pieces: Sequence[Piece]) -> NDArray[np.float32]:
-    """Shape (pieces, pieces); 0 where one has no vector."""
-    width = max((len(p.vector) for p in pieces if p.vector is not None), default=1)
-    matrix = np.zeros((len(pieces), width), np.float32)
-    for place, piece in enumerate(pieces):
-        if piece.vector is not None:
-            matrix[place] = piece.vector
-    product: NDArray[np.float32] = matrix @ matrix.T
-    return product
+def _private_to(head: MemoryHead) -> str | None:
+    """The agent that keeps a memory for itself; None for what all may see."""
+    version = head.current
+    return version.provenance.agent if version.visibility is Visibility.PRIVATE else None
+
+
+def _groups(pool: Sequence[MemoryHead], apart: Mapping[MemoryId, Set[MemoryId]]) -> Iterator[list[MemoryHead]]:
+    """Parts of a pool of at most `SOURCES_MAX`, none with two that a merge which was undone had joined."""
+    left = list(pool)
+    while left:
+        group: list[MemoryHead] = []
+        rest: list[MemoryHead] = []
+        undone: set[MemoryId] = set()
+        for head in left:
+            parted = apart.get(head.id, frozenset())
+            if len(group) == SOURCES_MAX or undone & parted:
+                rest.append(head)
+            else:
+                group.append(head)
+                undone |= parted
+        yield group
+        left = rest
+
+
+def _worth_merging(group: Sequence[MemoryHead], minimum: int, merges: Set[MemoryId]) -> bool:
+    needed = 2 if any(head.id in merges for head in group) else minimum
+    # What was only inferred so far is observed one by one: its conversations are counted memory by memory (E3).
+    return len(group) >= needed and any(head.current.tier is Tier.LONG_TERM for head in group)
 
 
 def best_wording(heads: Sequence[MemoryHead]) -> MemoryHead:
@@ -283,11 +251,6 @@ _JOINING: Final = frozenset(
 
 def _units(text: str) -> list[str]:
     return _UNIT_RE.findall(normalise(text))
-
-
-def _bare(text: str) -> str:
-    """The wording without fillers, spacing and punctuation; a text of fillers alone stays as it is."""
-    return same_text_key(_FILLER_RE.sub(" ", normalise(text))) or f"={text}"
 
 
 def _tags(versions: Sequence[MemoryVersion]) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from memory_service.domain.ids import MemoryId, OwnerKey, TenantId, UserId
 from memory_service.domain.memory import Kind, MemoryHead, Relation, Status
 from memory_service.domain.records import JournalEvent, MemoryFilter
 from tests.app.harness import ALICE, World, device
-from tests.app.test_consolidation import Measured
 
 PAIRS = [
     json.loads(line)
@@ -28,9 +27,7 @@ TEA, TOO, CHINESE = "I like green tea", "I really love green tea", "绿茶我喜
 
 
 def deduplication(world: World) -> Deduplication:
-    """The step over a model that finds everything near, so that only the judge tells memories apart."""
-    drafting = replace(world.changes.drafting, embedder=Measured(world.embedder, -1.0))
-    return Deduplication(Consolidator(replace(world.changes, drafting=drafting)))
+    return Deduplication(Consolidator(world.changes))
 
 
 async def apart(world: World, *texts: str, owner: OwnerKey = ALICE, kind: Kind | None = None) -> list[MemoryId]:

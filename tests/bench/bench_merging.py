@@ -1,8 +1,9 @@
-"""What consolidation and cold storage cost, on PostgreSQL: `python -m tests.bench.bench_merging [merge N] [cold N]`.
+"""What consolidation and cold storage cost: `python -m tests.bench.bench_merging [merge N] [apart N] [cold N]`.
 
-`merge`: a user with N memories, a fifth of them in groups of five that say the same: a run that merges them, and one
-that finds nothing to do. `cold`: N archived memories of 512 dimensions moved to files, then deep recalls over them.
-Prints one JSON object each. Times in milliseconds.
+On PostgreSQL. `merge`: a user with N memories, a fifth of them in groups of five that say the same: a run that merges
+them, and one that finds nothing to do. `apart`: N memories that differ in a number, each another agent's own secret,
+and a weekly run that finds nothing to merge. `cold`: N archived memories of 512 dimensions moved to files, then deep
+recalls over them. Prints one JSON object each. Times in milliseconds.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from memory_service.adapters.postgres import PostgresBackend, PostgresSettings, 
 from memory_service.app.access_recorder import AccessRecorder
 from memory_service.app.cold import ColdStorage
 from memory_service.app.commands import BatchItem, Statement
-from memory_service.app.consolidation import Consolidation, Consolidator
+from memory_service.app.consolidation import Consolidation, Consolidator, Deduplication
 from memory_service.app.deep import DeepSearch, DeepSettings
 from memory_service.app.recall import Recall, RecallRequest
-from memory_service.domain.memory import Tier
+from memory_service.domain.memory import Tier, Visibility
 from memory_service.domain.records import Fragment
 from memory_service.domain.text import analyse
 from memory_service.ports.embedder import EmbeddingModel, FloatMatrix
@@ -68,6 +69,19 @@ async def merging(world: World, count: int) -> dict[str, object]:
         "merge_ms": round((taken - idle) / max(merges, 1) * 1e3, 2),
         "idle_run_ms": round(idle * 1e3),
     }
+
+
+async def keeping_apart(world: World, count: int) -> dict[str, object]:
+    for start in range(0, count, 500):
+        secrets = [
+            Statement(text=f"I like tea number {n}", topic=f"t{n}", visibility=Visibility.PRIVATE, agent=f"a{n}")
+            for n in range(start, min(start + 500, count))
+        ]
+        await world.write.batch(ALICE, [BatchItem(statement=one) for one in secrets], actor="bench", context=None)
+    started, used = time.perf_counter(), time.process_time()
+    assert await Deduplication(Consolidator(world.changes))(ALICE) == 0
+    taken, used = time.perf_counter() - started, time.process_time() - used
+    return {"memories": count, "run_ms": round(taken * 1e3), "run_cpu_ms": round(used * 1e3)}
 
 
 async def fill(world: World, count: int, dimension: int, model_id: str) -> None:
@@ -148,6 +162,9 @@ async def main(wanted: dict[str, int]) -> None:
             if "merge" in wanted:
                 world = World(store=backend.memories, embedder=Model(), seed=1)
                 print(json.dumps(await merging(world, wanted["merge"])))
+            if "apart" in wanted:
+                world = World(store=backend.memories, embedder=Model(), seed=3)
+                print(json.dumps(await keeping_apart(world, wanted["apart"])))
             if "cold" in wanted:
                 world = World(store=backend.memories, embedder=Model(), seed=2)
                 with tempfile.TemporaryDirectory() as folder:

@@ -11,12 +11,11 @@ from typing import Final
 
 from memory_service.domain.relations.change_words import CHANGE_WORDS, ENDING_WORDS
 from memory_service.domain.relations.judging import DENIED_OUTRIGHT, OTHER_VALUE, TOPIC_REPLACED
+from memory_service.domain.relations.preference import opposed
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import Judgement, StatementRelation
 from memory_service.domain.relations.subjects import has, in_common, one_subject
 
-MERGE_COSINE_MIN: Final = 0.6
-"""Cosine from which two memories are compared for a merge."""
 CONFLICT_SHARED_MIN: Final = 1.0
 """Weight of the words that two statements in conflict share: one content word."""
 CONFLICT_MUCH_SHARED_MIN: Final = 2.2
@@ -43,7 +42,7 @@ def sure(
     Args:
         guesses: neither was told, both were inferred; then a conflict needs less, since it only marks both as unsure.
     """
-    if earlier.bare == later.bare:
+    if earlier.bare == later.bare or opposed(earlier.bare, later.bare):
         return True
     if judgement.relation is StatementRelation.PARAPHRASE:
         # Words in common are not enough: "before" and "after", who owes whom, was and is make another claim of them.

@@ -15,6 +15,7 @@ from typing import Final
 from memory_service.domain.relations._weights import WITH_COSINE, WITHOUT_COSINE
 from memory_service.domain.relations.features import NEAR_WEIGHT, compare, other_person
 from memory_service.domain.relations.other_value import another_value, topic_replaced
+from memory_service.domain.relations.preference import opposed
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import Judgement, StatementRelation
 from memory_service.domain.relations.subjects import one_subject
@@ -62,6 +63,7 @@ _P, _O, _U = StatementRelation.PARAPHRASE, StatementRelation.OPPOSITE, Statement
 _R, _D = StatementRelation.REFINEMENT, StatementRelation.DIFFERENT
 _ORDER: Final = (_P, _O, _U, _R, _D)
 _REASONS_MAX: Final = 3
+_CHANGED: Final = frozenset({"change", "hint", "correction"})
 
 
 def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same_slot: bool = False) -> Judgement:
@@ -87,6 +89,8 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
         return Judgement(_D, 0.9, "question")
     if "hypothetical" in later.signs and "hypothetical" not in earlier.signs:
         return Judgement(_D, 0.8, "hypothetical")
+    if opposed(earlier.bare, later.bare):
+        return Judgement(_U if later.signs & _CHANGED else _O, 0.95, "likes_and_dislikes")
     if {earlier.language, later.language} == {"en", "zh"}:
         return _across_languages(earlier, later, cosine)
     found = compare(earlier, later, cosine)

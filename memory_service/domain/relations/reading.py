@@ -56,7 +56,7 @@ class Reading:
         quantities: what it counts or dates, see `quantities`.
         left_behind: numbers that are said to hold no more ("off 8080", "from ten to eleven").
         fields: the lines of a life it is about (`words.FIELDS`).
-        bare: the wording without what fills it, equal for one claim in the same words ("I really like tea").
+        bare: equal for one claim: the preference it states, else the wording without what fills it (`bare_wording`).
         signs: names of the signs found, see `_SIGNS`.
     """
 
@@ -340,7 +340,7 @@ def _read(text: str) -> Reading:
         left_behind=_left_behind(folded),
         fields=frozenset(at for at, pattern in enumerate(_FIELD_RES) if pattern.search(folded)),
         signs=frozenset(name for name, pattern in _SIGNS if pattern.search(folded)),
-        bare=bare_wording(folded),
+        bare=bare_wording(text),
     )
 
 
