@@ -143,7 +143,8 @@ RETURN_RE: Final = re.compile(
 PASSING_RE: Final = re.compile(
     r"(?<!of )(?<!from )(?<!starting )(?<!since )\bthis (?:week|weekend|month|morning|afternoon|evening)\b"
     r"|\b(?:today|tonight) only\b|\bfor (?:now|the moment|the time being|(?:the )?(?:next|coming|rest)"
-    r"|(?:a|an|one|two|three|four|five|six|\d+|a few|a couple of) (?:bit|while|days?|nights?|weeks?|fortnight|months?))\b|\b(?:un)?till?\b|\btemporar"
+    r"|(?:a|an|one|two|three|four|five|six|\d+|a few|a couple of) (?:bit|while|days?|nights?|weeks?"
+    r"|fortnight|months?))\b|\b(?:un)?till?\b|\btemporar"
     r"|(?<!从)这(?:周|两天|几天|两周|个月|阵子)(?!起|开始)|暂时|临时|先.{0,4}几天|接下来|未来|直到",
 )
 

@@ -92,6 +92,8 @@ def topic_replaced(earlier: Reading, later: Reading, found: Mapping[str, float],
         found: the features of the pair, see `compare`.
         cosine: of the two texts by the model `use`.
     """
+    if len(clashing(earlier.quantities, later.quantities, later.left_behind)) > 1:
+        return False  # two entries of a list
     if "change" not in later.signs or later.scopes - earlier.scopes or found["more"] or earlier.denies:
         return False
     if cosine is not None and cosine < _COSINE_MIN:
