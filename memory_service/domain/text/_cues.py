@@ -111,13 +111,14 @@ _MOMENT_RE: Final = (
     r"|正在?(?:等|排队|看|吃|喝|开会|上课|洗|煮|逛|听|打车|堵|过安检|登机|候机|加载|下载|充电)"
     r"|正在[^。,\uff0c]{0,6}(?:店|馆|吧|车站|机场|路上|[车机铁]上|厅|商场|楼下|医院|诊所|银行|学校|公司|办公室)"
     r"|正?在[^。,\uff0c]{0,5}(?:排队|排号|候诊|等[号位车])"
-    r"|还没(?:上菜|上(?=[。,\uff0c!\uff01]|$)|到站|叫到)|临时(?:的)?[^。,\uff0c]{0,5}(?:密码|验证码|口令|码|车位|工位|通行证|停车)"
+    r"|还没(?:上菜|上(?=[。,\uff0c!\uff01]|$)|到站|叫到)|临时(?:的)?[^。,\uff0c]{0,5}(?:验证码|车位|工位|通行证|停车)"
+    r"|临时(?:的)?[^。,\uff0c]{0,5}(?:密码|口令|码)(?=[^。]{0,12}[0-9A-Za-z]{3})"
 )
 _TEMPORARY_RE: Final = (
     r"\b(?:for now|for the moment|for the time being|temporarily|until further notice|these days"
     r"|lately|"
     r"for the (?:next|coming) (?:few|couple)|this (?:week|month) only)\b"
-    r"|暂时|暂且|临时|最近|近期|近来|这阵子|这段时间|这段日子|这几天|这两天"
+    r"|暂时|暂且|临时(?!的?[^。,\uff0c]{0,3}(?:密码|口令|码))|最近|近期|近来|这阵子|这段时间|这段日子|这几天|这两天"
 )
 _TASK_RE: Final = (
     r"\b(?:remind me|to-?do\b|don['\u2019]t (?:let me )?forget to|(?:i )?must(?:n['\u2019]t"
@@ -126,7 +127,7 @@ _TASK_RE: Final = (
     r"i(?:['\u2019]ve got| have| need) to (?:buy|call|ring|phone|send|book|pay|email|finish|submit"
     r"|pick up|return|renew|"
     r"fix|schedule|cancel|order|file|write to|collect|drop off|post))"
-    r"|提醒我|待办|别忘(?:了|记)?(?!我|他|她)|记得(?!我|他|她|你|是|有|很|清|曾|吗|用|写|说|回复"
+    r"|提醒我|待办(?!清单|事项|列表|软件|应用|工具)|别忘(?:了|记)?(?!我|他|她)|记得(?!我|他|她|你|是|有|很|清|曾|吗|用|写|说|回复"
     r"|称呼)|回头(?:要|得)"
 )
 _DENIAL_RE: Final = (
@@ -170,7 +171,7 @@ _PREFERENCE_RE: Final = (
 _WISH_RE: Final = (
     r"\b(?:i['\u2019]d (?:like|love|rather)|i (?:want|fancy|feel like)|in the mood for"
     r"|i['\u2019]ll (?:have|take|go with|stick with)|"
-    r"let['\u2019]s (?:use|have|go with|stick (?:with|to)|keep|do)|please)\b"
+    r"let['\u2019]s (?:use|have|go with|stick (?:with|to)|keep(?! (?:track|a record|count))|do)|please)\b"
     r"|(?:^|[.,;]\s+)(?:use|keep|reply|answer|write|skip|make it|switch to|give me|send|call me"
     r"|stick (?:with|to)|don['\u2019]t|do not)\b"
     r"|想[吃喝要看听用玩]|来[一两]?[份杯个碗]|换成|改成|改用|先用|先按|就用|照常|不要|(?:^"

@@ -190,10 +190,15 @@ def looks_past(sentence: str) -> bool:
 
 def points_ahead(text: str, start: int, end: int) -> bool:
     """Whether the clause with `text[start:end]` says by a word that it is still to come; 80 characters each way."""
+    return _FUTURE_RE.search(text, *clause_of(text, start, end)) is not None
+
+
+def clause_of(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the clause with `text[start:end]` begins and ends; at most 80 characters each way."""
     low, high = max(0, start - _CLAUSE_REACH), min(len(text), end + _CLAUSE_REACH)
     low = max((match.end() for match in _CLAUSE_MARK_RE.finditer(text, low, start)), default=low)
     mark = _CLAUSE_MARK_RE.search(text, end, high)
-    return _FUTURE_RE.search(text, low, mark.start() if mark else high) is not None
+    return low, mark.start() if mark else high
 
 
 _CLAUSE_REACH: Final = 80

@@ -294,6 +294,22 @@ def _next_units(match: re.Match[str], context: Context) -> Meaning | None:
     return span_of_units(number if lead.lower() in ("next", "coming") else -number, unit.lower(), context)
 
 
+def _for_the_unit(match: re.Match[str], context: Context) -> Meaning | None:
+    """`I'm at my sister's for the fortnight`: so long from now on, where nothing says that it is over or goes on."""
+    low, high = base.clause_of(match.string, *match.span())
+    if context.past or _LASTED_RE.search(match.string, low, high) or not _LASTING_RE.search(match.string, low, high):
+        return None
+    return span_of_units(1, match.group(1).lower(), context)
+
+
+_LASTING_RE: Final = re.compile(
+    r"(?:\b(?:am|is|are)|['\u2019](?:m|s|re))\b|\b(?:stay|off|away|out|no|only|closed)\b", re.IGNORECASE
+)
+_LASTED_RE: Final = re.compile(
+    r"\b(?:been|was|were|had|has|have|did|went|stayed|lived|worked|ran|used)\b|['\u2019]ve\b", re.IGNORECASE
+)
+
+
 def _day_number(match: re.Match[str], context: Context) -> Meaning | None:
     """`on the 25th`: in this month if still to come (or gone, in the past), else the nearest that has it."""
     day = english_ordinal(match.group(1))
@@ -437,6 +453,13 @@ RULES: Final[tuple[Rule, ...]] = (
         _next_units,
         _UNITS_NEEDED,
         base.any_of("next coming past last"),
+    ),
+    rule(
+        r"\bfor\s+(?:the\s+(?:(?:whole|entire|rest\s+of\s+the)\s+)?|a\s+)(day|week|fortnight|month)\b"
+        r"(?!\s+(?:now|ago|or so now))",
+        _for_the_unit,
+        base.any_of("day week fortnight month"),
+        base.any_of("for"),
     ),
     rule(
         r"\bhalf\s+an\s+hour\s+(?:(ago)|from\s+now|later)\b|\bin\s+half\s+an\s+hour\b",

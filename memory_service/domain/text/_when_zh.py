@@ -37,6 +37,7 @@ from memory_service.domain.text.numerals import chinese_number
 _DIGIT: Final = "零〇○一二两三四五六七八九"
 _NUMBER: Final = rf"(\d{{1,3}}|[{_DIGIT}十百]{{1,5}})"
 _MONTH: Final = r"(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])"
+_NUMBER_OR_SOME: Final = rf"([\d]{{1,2}}|[{_DIGIT}十两几]{{1,3}})"
 _DAY_NUMBER: Final = r"([12]\d|3[01]|0?[1-9]|[二三]?十[一二三四五六七八九]?|初?[一二三四五六七八九])"
 _YEAR: Final = rf"(\d{{4}}年|[{_DIGIT}]{{4}}年|[今明后去前]年)"
 _WEEK: Final = r"(?:周|星期|礼拜)"
@@ -247,6 +248,26 @@ def _inside(match: re.Match[str], context: Context) -> Meaning | None:
     return None if number is None else span_of_units(number, _UNITS[match.group(2)], context)
 
 
+def _for_a_while(match: re.Match[str], context: Context) -> Meaning | None:
+    """`这两周`, `这几天`: so long from now on, when the clause says what is to be or not to be done meanwhile."""
+    count, unit = match.groups()
+    low, high = base.clause_of(match.string, *match.span())
+    clause = match.string[low:high]
+    if _MEANWHILE_RE.search(clause) is None or _DONE_RE.search(clause) is not None:
+        return None
+    if count is None:
+        return span_of_units(_VAGUE_DAYS, "day", context)
+    number = _SOME if count == "几" else chinese_number(count)
+    return None if number is None else span_of_units(number, _UNITS[unit], context)
+
+
+_SOME: Final = 4
+"""What 几 counts, at most, where nobody counts."""
+_VAGUE_DAYS: Final = 21
+_MEANWHILE_RE: Final = re.compile("别|不(?!是|过|错)|先|都|得|要|在|住|停|放|找|用|归|由|请|走|替|只能|暂")
+_DONE_RE: Final = re.compile("[了过](?![一二三四五六七八九十两几半])|已经|终于|开始|起")
+
+
 def _stretch(match: re.Match[str], context: Context) -> Meaning | None:
     """`10号到20号`, of a month that is said only relatively or not at all."""
     lead, first, last = match.groups()
@@ -375,6 +396,11 @@ RULES: Final[tuple[Rule, ...]] = (
     _rule(r"半个?(年|月|小时|钟头)(之后|以后|后(?!面|边)|之前|以前|前(?!面|边))", _half_offset, "半"),
     _rule(rf"(?:(接下来|未来|今后)|(最近|过去|近))(?:的)?{_NUMBER}{_UNIT}", _within, "来后近去"),
     _rule(rf"(?<![\d{_DIGIT}十百第几每]){_NUMBER}{_UNIT}(?:之内|以内|内)", _inside, "内"),
+    _rule(
+        rf"(?<![从自])这(?:{_NUMBER_OR_SOME}(?:个)?(天|周|星期|礼拜|月)|阵子|段时间|段日子)(?:之?内|里)?(?![起前后以之])",
+        _for_a_while,
+        "这",
+    ),
     _rule(rf"({'|'.join(sorted(_PARTS, key=len, reverse=True))})", _part, "晨早上午晚里夜"),
     _rule(
         rf"(?<![\d{_DIGIT}十百第A-Za-z月])(?<![日号][到至~-])([12]\d|3[01]|[1-9]|[二三]?十[一二三四五六七八九]?|[一二三四五六七八九])号"

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from memory_service.domain.intervals import Window
 from memory_service.domain.text._cues import PATTERNS, STATIVE_RE, USUAL_RE, Cue
-from memory_service.domain.text._when_base import clause_tenses, looks_past
+from memory_service.domain.text._when_base import clause_of, clause_tenses, looks_past
 from memory_service.domain.text.calendar_math import FINENESS, Granularity, TimeSpan
 from memory_service.domain.text.holding import held_window, looks_back
 from memory_service.domain.text.topic import topic_of
@@ -93,13 +93,20 @@ _FILLER_CHARS_MAX: Final = {True: 4, False: 14}
 _UTC_ZONE: Final = ZoneInfo("UTC")
 
 _BARE_WEEKDAY_RE: Final = re.compile(
-    r"(?:周|星期|礼拜)[一二三四五六日天]"
+    r"(?:周|星期|礼拜)[一二三四五六日天末]"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b(?!\s+(?:the|week)\b)",
     re.IGNORECASE,
 )
+_BARE_CLOCK_RE: Final = re.compile(r"[\d一二两三四五六七八九十]{1,3}[点:]")
 _YEAR_RE: Final = re.compile(r"\d{4}|[零〇一二三四五六七八九]{4}年")
 _WEEKDAY_LEAD_RE: Final = re.compile(r"\b(?:on|by|until|till|before)\s+$", re.IGNORECASE)
 _NAMING_RE: Final = re.compile(r"\s*(?:(?:is|are|means|was)\b|是)", re.IGNORECASE)
+# A clause that says what is not to be done, or is done instead, tells of nothing past: 脚崴了，医生让这两周别跑别跳。
+_DIRECTIVE_RE: Final = re.compile(r"别(?!人|的|处|墅)|不能|不要|先(?!生|前|后)|只能|暂时")
+# What may or must be done on such a day, every time it comes: 周五晚上可以看到九点半.
+_RULE_RE: Final = re.compile(
+    r"再说|可以|允许|放宽|也要|也得|一律|一般|通常|不(?:处理|接|回|开会|加班|上班|工作|营业)"
+)
 _APPOINTMENT_RE: Final = re.compile(
     r"\b(?:will|going to|gonna|have to|has to|need to|due|deadline|appointment|booked|scheduled"
     r"|meeting|flight|interview"
@@ -169,6 +176,8 @@ def _is_ahead(text: str, span: TimeSpan, moment: datetime, exact: bool) -> bool:
         return exact and span.start > moment
     if _BARE_WEEKDAY_RE.match(expression) and not _is_appointment(text, span):
         return False
+    if _BARE_CLOCK_RE.match(expression) and _RULE_RE.search(text, *clause_of(text, *span.text_span)) is not None:
+        return False
     return span.start > moment or not _told_as_past(text, span)
 
 
@@ -187,6 +196,8 @@ def _is_stamped(text: str, spans: Sequence[TimeSpan], moment: datetime, exact: b
 
 def _is_appointment(text: str, span: TimeSpan) -> bool:
     """Whether a weekday without "this" or "next" names one day: "Thursday is bridge night" does not."""
+    if _RULE_RE.search(text, *clause_of(text, *span.text_span)) is not None:
+        return False
     lead = text[max(0, span.text_span[0] - 10) : span.text_span[0]]
     if span.granularity in (Granularity.MINUTE, Granularity.HOUR) and not _NAMING_RE.match(text, span.text_span[1]):
         return True  # "Friday at seven, hotpot with Li": a day and an hour
@@ -196,6 +207,8 @@ def _is_appointment(text: str, span: TimeSpan) -> bool:
 def _told_as_past(text: str, span: TimeSpan) -> bool:
     """Whether the clause or the sentence with this time tells of something done: "I signed the lease today"."""
     at = span.text_span[0]
+    if _DIRECTIVE_RE.search(text, *clause_of(text, *span.text_span)) is not None:
+        return False
     for match in _SENTENCE_RE.finditer(text):
         if at < match.end():
             tenses = clause_tenses(text, match.start(), match.end())
