@@ -23,6 +23,7 @@ from memory_service.domain.memory import Assertion, MemoryHead, Usage
 from memory_service.domain.records import Fragment, SearchRow, SearchRows
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list, names_list
 from memory_service.domain.retrieval.dense import NO_VECTOR, cosines
+from memory_service.domain.retrieval.documents import documents_of
 from memory_service.domain.retrieval.fusion import Fusion
 from memory_service.domain.retrieval.heads import decode_head, encode_head
 from memory_service.domain.retrieval.probe import asks
@@ -49,8 +50,8 @@ def build(of: SearchRows) -> OwnerSnapshot:
 def naive_bm25(
     query: dict[str, float], world: dict[MemoryId, SearchRow], k1: float, b: float
 ) -> dict[MemoryId, float]:
-    """By the definition: fragments are documents, a memory is its best one."""
-    documents = [f.terms for r in world.values() for f in r.fragments]
+    """By the definition: fragments are documents, the first one with the assertion's words; a memory is its best."""
+    documents = [terms for r in world.values() for terms in documents_of(r)]
     average = sum(map(len, documents)) / len(documents)
 
     def score(document: Sequence[str]) -> float:
@@ -62,7 +63,7 @@ def naive_bm25(
             total += weight * idf * count[term] * (k1 + 1) / (count[term] + norm) if count[term] else 0.0
         return total
 
-    return {id_: max(score(f.terms) for f in r.fragments) for id_, r in world.items()}
+    return {id_: max(map(score, documents_of(r)), default=0.0) for id_, r in world.items()}
 
 
 def by_id(snapshot: OwnerSnapshot, values: NDArray[np.float64]) -> dict[MemoryId, float]:

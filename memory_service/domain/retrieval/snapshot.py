@@ -32,6 +32,7 @@ from memory_service.domain.retrieval.columns import (
     Ints,
     Mask,
 )
+from memory_service.domain.retrieval.documents import documents_of
 from memory_service.domain.retrieval.heads import HeadTable
 from memory_service.domain.retrieval.lexical import LexicalIndex
 from memory_service.domain.retrieval.probe import QuestionSum, asks
@@ -144,9 +145,9 @@ class OwnerSnapshot:
         first = len(self.rows)
         heads = [row.head for row in delta.rows]
         columns = row_columns(heads, self.strings)
-        pieces = [len(row.fragments) for row in delta.rows]
-        columns["documents_end"] = len(self.documents) + np.cumsum(pieces, dtype=np.int64)
-        lexical, documents = self._with_documents(delta.rows, first, dead)
+        texts = [documents_of(row) for row in delta.rows]
+        columns["documents_end"] = len(self.documents) + np.cumsum([len(some) for some in texts], dtype=np.int64)
+        lexical, documents = self._with_documents(texts, first, dead)
         tagged = [(row, self.strings.add(tag)) for row, h in enumerate(heads, first) for tag in h.current.tags]
         tag_columns = np.asarray(tagged, np.int32).reshape(-1, 2)
         names = np.concatenate([*(columns[field] for field in NAME_FIELDS), tag_columns[:, 1]])
@@ -180,10 +181,11 @@ class OwnerSnapshot:
         return snapshot
 
     def _with_documents(
-        self, rows: Sequence[SearchRow], first: int, dead: Sequence[int]
+        self, texts: Sequence[Sequence[Sequence[str]]], first: int, dead: Sequence[int]
     ) -> tuple[LexicalIndex, GrowTable]:
-        owners = [number for number, row in enumerate(rows, first) for _ in row.fragments]
-        documents = [fragment.terms for row in rows for fragment in row.fragments]
+        """With each new memory's documents, those of the rows in `dead` gone."""
+        owners = [number for number, some in enumerate(texts, first) for _ in some]
+        documents = [terms for some in texts for terms in some]
         dying = [number for row in dead for number in self._documents_of(row)]
         ends = self.documents["postings_end"]
         lexical, new_ends = self.lexical.extended(
