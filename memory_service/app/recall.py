@@ -37,9 +37,10 @@ from memory_service.domain.retrieval.filters import current_rows, matching_rows,
 from memory_service.domain.retrieval.fusion import CandidateLists
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
-from memory_service.domain.retrieval.timing import timing
+from memory_service.domain.retrieval.timing import presence, timing
 from memory_service.domain.standing import Standing, standing_at
 from memory_service.domain.text import analyse, check_storable
+from memory_service.domain.text.ahead import asks_ahead
 from memory_service.domain.text.asked import AskedTime, time_asked, times_asked, without_time
 from memory_service.domain.vector_clock import VectorClock
 from memory_service.ports.clock import Clock
@@ -423,10 +424,13 @@ class _Search:
     def _timing(self, rows: Ints) -> Floats | None:
         """How well each row fits the time the question is about; a profile that multiplies has no say in it."""
         query = self.request.query
-        if not query.strip() or self.profile.combination is Combination.PRODUCT:
+        if self.profile.combination is Combination.PRODUCT:
             return None
+        if not query.strip():
+            return presence(self.snapshot, rows, self.now)
         zone = time_zone(self.request.time_zone, "time_zone") if self.request.time_zone else None
-        return timing(self.snapshot, rows, times_asked(query, self.now, zone), self.now)
+        asked = times_asked(query, self.now, zone)
+        return timing(self.snapshot, rows, asked, self.now, ahead=asks_ahead(query))
 
     def _dense(self, rows: Ints) -> CandidateLists:
         vector = self.embedded.vector

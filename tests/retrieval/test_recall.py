@@ -30,6 +30,7 @@ from memory_service.domain.memory import (
 from memory_service.domain.ranking import PROFILES
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.fusion import Fusion
+from memory_service.domain.standing import Standing
 from memory_service.domain.vector_clock import Dot
 from tests.retrieval.builders import NOW, head, memory_id
 from tests.retrieval.doubles import CountingTelemetry, FreshSnapshots, HashEmbedder, keep
@@ -149,12 +150,10 @@ async def test_what_is_not_about_now_is_left_out(world: World) -> None:
     await world.keep(
         head(1, "tea now"),
         head(2, "tea expired", expires_at=NOW),
-        head(3, "tea later", valid_from=NOW + _DAY),
+        head(3, "tea never", valid_from=NOW + _DAY, valid_to=NOW + _DAY),
         head(4, "tea before", valid_to=NOW),
     )
     assert texts(await world.ask("tea")) == ["tea now"]
-    world.clock.advance(2 * _DAY)
-    assert set(texts(await world.ask("tea"))) == {"tea now", "tea later"}
     await world.keep(
         head(5, "tea party next week", kind=Kind.EVENT, valid_from=NOW + 9 * _DAY, valid_to=NOW + 10 * _DAY),
         head(6, "tea party of last week", kind=Kind.EVENT, valid_to=NOW - 7 * _DAY),
@@ -164,6 +163,49 @@ async def test_what_is_not_about_now_is_left_out(world: World) -> None:
     assert "tea party long past" not in texts(await world.ask("tea party"))
     about_yesterday = MemoryFilter(valid_at=NOW - _DAY)
     assert set(texts(await world.ask("tea", where=about_yesterday))) == {"tea now", "tea before"}
+
+
+AHEAD = [
+    ("The cottage sleeps six.", "We've got the cottage from the 15th of August.", "When are we at the cottage?"),
+    ("民宿能住六个人。", "八月十五号起民宿归我们住。", "我们什么时候住民宿？"),
+    ("The pool closes at nine.", "The pool is ours for a week.", "Is the pool ours next week?"),
+]
+
+
+@pytest.mark.parametrize(("holding", "coming", "question"), AHEAD)
+async def test_what_lies_ahead_is_found_before_it_begins_and_says_so(
+    world: World, holding: str, coming: str, question: str
+) -> None:
+    begins, ends = NOW + 5 * _DAY, NOW + 12 * _DAY
+    await world.keep(head(1, holding), head(2, coming, valid_from=begins, valid_to=ends))
+    answer = await world.ask(question)
+    stand = {m.head.current.text: m.standing for m in answer.memories}
+    assert stand == {holding: Standing.CURRENT, coming: Standing.UPCOMING}
+    assert ("not yet, from" in answer.context_block) or ("尚未开始, 从" in answer.context_block)
+    during = await world.ask(question, as_of_valid=begins + _DAY)
+    assert {m.head.current.text: m.standing for m in during.memories}[coming] is Standing.CURRENT
+    world.clock.advance(13 * _DAY)
+    assert texts(await world.ask(question)) == [holding], "what is over is no more ahead"
+
+
+@pytest.mark.parametrize("question", ["Where does the user live?", "", "用户住在哪里"])
+async def test_what_will_hold_stands_behind_what_holds(world: World, question: str) -> None:
+    slot = "shared\x1fa\x1fuser\x1flocation"
+    await world.keep(
+        head(1, "The user lives in Oslo 用户住在奥斯陆", slot=slot, assertion=Assertion("user", "location", "Oslo")),
+        head(
+            2,
+            "The user will live in Lisbon, where the user does live then 用户住在里斯本",
+            slot=slot,
+            assertion=Assertion("user", "location", "Lisbon"),
+            valid_from=NOW + 30 * _DAY,
+            importance=1.0,
+        ),
+    )
+    answer = await world.ask(question)
+    assert [m.standing for m in answer.memories] == [Standing.CURRENT, Standing.UPCOMING]
+    world.clock.advance(31 * _DAY)
+    assert {m.standing for m in (await world.ask(question)).memories} == {Standing.CURRENT}
 
 
 async def test_contested_are_returned_and_marked(world: World) -> None:
