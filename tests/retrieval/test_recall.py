@@ -208,6 +208,73 @@ async def test_what_will_hold_stands_behind_what_holds(world: World, question: s
     assert {m.standing for m in (await world.ask(question)).memories} == {Standing.CURRENT}
 
 
+NAMED = [
+    (
+        "The payroll migration has a code name now, Osprey.",
+        "Ulla is the tech lead on the payroll migration.",
+        "Osprey is written in Rust.",
+        "Who is the tech lead of Osprey?",
+        "What is the payroll migration written in?",
+    ),
+    (
+        "My dentist is Rosalind Achterberg. Everyone calls her Roz.",
+        "Rosalind wants the forms signed in advance.",
+        "Roz has moved to the second floor.",
+        "What does Roz want signed?",
+        "Which floor is Rosalind Achterberg on?",
+    ),
+    (
+        "我们的供应商是澄江电子材料有限公司，简称澄江。",
+        "澄江电子材料有限公司的付款周期是四十五天。",
+        "澄江的对接人是蒙经理。",
+        "澄江多少天付款？",
+        "澄江电子材料有限公司的对接人是谁？",
+    ),
+]
+
+
+@pytest.mark.parametrize(("naming", "long", "short", "by_short", "by_long"), NAMED)
+async def test_what_is_said_under_one_name_is_found_by_another(
+    world: World, naming: str, long: str, short: str, by_short: str, by_long: str
+) -> None:
+    await world.keep(
+        head(1, naming), head(2, long), head(3, short), head(4, "The bus was late."), head(5, "公交晚点。")
+    )
+    assert texts(await world.ask(by_short))[0] == long
+    assert texts(await world.ask(by_long))[0] == short
+    off = replace(PROFILES["default"], fusion=Fusion(dense_weight=0.0))
+    world.recall = replace(
+        world.recall, policies=FixedPolicies(replace(STARTING_POLICIES.policy, profiles={"off": off}))
+    )
+    assert texts(await world.ask(by_short, profile="off"))[0] == long, "by words alone"
+    assert texts(await world.ask(by_long, profile="off"))[0] == short, "by words alone"
+
+
+async def test_who_is_so_called_is_told_by_who_says_so(world: World) -> None:
+    naming, short = "We call the old station wagon Bertha.", "Bertha needs new tyres."
+    await world.keep(head(1, naming), head(2, short))
+    assert texts(await world.ask("What do we call the station wagon?"))[0] == naming
+    assert texts(await world.ask("What does Bertha need?"))[0] == short
+
+
+async def test_a_name_told_to_one_agent_or_no_longer_known_finds_nothing_for_others(world: World) -> None:
+    naming, told = "The payroll migration has a code name now, Osprey.", "Ulla leads the payroll migration."
+    private = head(1, naming, visibility=Visibility.PRIVATE, provenance=Provenance("key", agent="a1"))
+    await world.keep(private, head(2, told), head(3, "Nobody leads."))
+
+    async def words(agent: str) -> float | None:
+        answer = await world.ask("Osprey leads?", agent=agent)
+        return next(m.score.bm25 for m in answer.memories if m.head.current.text == told)
+
+    known, unknown = await words("a1"), await words("a2")
+    assert known is not None
+    assert unknown is not None
+    assert known > unknown
+    gone = replace(private, current=replace(private.current, version=2, status=Status.SUPERSEDED))
+    await world.keep(gone)
+    assert await words("a1") == await words("a2")
+
+
 async def test_contested_are_returned_and_marked(world: World) -> None:
     await world.keep(head(1, "lives in Paris", status=Status.CONTESTED), head(2, "lives by the sea"))
     response = await world.ask("where does the user live? lives")

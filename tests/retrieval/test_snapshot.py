@@ -26,6 +26,7 @@ from memory_service.domain.retrieval.dense import NO_VECTOR, cosines
 from memory_service.domain.retrieval.documents import documents_of
 from memory_service.domain.retrieval.fusion import Fusion
 from memory_service.domain.retrieval.heads import decode_head, encode_head
+from memory_service.domain.retrieval.other_names import names_in
 from memory_service.domain.retrieval.probe import asks
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from tests.retrieval.builders import (
@@ -80,6 +81,11 @@ def mean_of(fragments: Sequence[Fragment]) -> NDArray[np.float64] | None:
     return mean.astype(np.float16).astype(np.float64)
 
 
+def live_pairs(snapshot: OwnerSnapshot) -> list[tuple[int, int]]:
+    pairs = zip(snapshot.pairs["row"].tolist(), snapshot.pairs["one"].tolist(), strict=True)
+    return [(row, one) for row, one in pairs if snapshot.live[row]]
+
+
 def check_is(snapshot: OwnerSnapshot, world: dict[MemoryId, SearchRow]) -> None:
     """The snapshot searches exactly this world, against naive implementations; what is kept up to date is exact."""
     assert len(snapshot) == len(world)
@@ -90,6 +96,9 @@ def check_is(snapshot: OwnerSnapshot, world: dict[MemoryId, SearchRow]) -> None:
         expected = naive_bm25({"tea": 2**0.5, "茶": 1, "5432": 1, "unheard": 1}, world, 1.2, 0.6)
         best = snapshot.best_of_documents(lexical.scores)
         assert by_id(snapshot, best) == pytest.approx(expected, abs=1e-8)
+    rows_by_pair = [(snapshot.heads[r].id, snapshot.strings.string(a)) for r, a in live_pairs(snapshot)]
+    told = [(id_, one) for id_, r in world.items() for one, _ in names_in(r.head.current)]
+    assert sorted(rows_by_pair) == sorted(told)
     probe = random_unit(5)
     found = by_id(snapshot, cosines(snapshot, probe))
     for id_, r in world.items():

@@ -35,6 +35,7 @@ from memory_service.domain.retrieval.columns import (
 from memory_service.domain.retrieval.documents import documents_of
 from memory_service.domain.retrieval.heads import HeadTable
 from memory_service.domain.retrieval.lexical import LexicalIndex
+from memory_service.domain.retrieval.other_names import OtherNames, empty_table, pair_columns
 from memory_service.domain.retrieval.probe import QuestionSum, asks
 from memory_service.domain.retrieval.rows import ROW_COLUMNS, STRING_COLUMNS, row_columns, row_ids
 from memory_service.domain.retrieval.slots import NAME_FIELDS, NameIndex
@@ -46,7 +47,7 @@ _DEAD_SHARE: Final = 0.25
 _ID_ENTRY_BYTES: Final = 200
 _TURN_GAP_MICROSECONDS: Final = 30 * 60 * 1_000_000
 _TINY_LENGTH: Final = 1e-3
-_KEPT: Final = ("row_of", "dead_count", "document_starts", "session_neighbours")
+_KEPT: Final = ("row_of", "dead_count", "document_starts", "session_neighbours", "other_names")
 
 
 class OwnerSnapshot:
@@ -61,6 +62,7 @@ class OwnerSnapshot:
             memories that have a vector of the model.
         questions: the vectors of live memories that ask something.
         tags: columns `row` and `tag`.
+        pairs: of other names; columns `row`, `one` and `other` (see `other_names`).
         strings: the strings that the string columns and tags number.
         live: shape (rows,).
     """
@@ -81,7 +83,7 @@ class OwnerSnapshot:
     ) -> None:
         self.revision, self.clock, self.model_id, self.dimension = revision, clock, model_id, dimension
         self.rows, self.vectors, self.tags = tables["rows"], tables["vectors"], tables["tags"]
-        self.documents = tables["documents"]
+        self.documents, self.pairs = tables["documents"], tables["pairs"]
         self.lexical, self.names, self.strings, self.heads, self.live = lexical, names, strings, heads, live
         self.live.flags.writeable = False
         self.questions = questions
@@ -103,6 +105,7 @@ class OwnerSnapshot:
             "rows": GrowTable({name: np.zeros(0, dtype) for name, dtype in ROW_COLUMNS.items()}),
             "vectors": GrowTable({"row": np.zeros(0, np.int32), "vector": np.zeros((0, dimension), np.float32)}),
             "tags": GrowTable({"row": np.zeros(0, np.int32), "tag": np.zeros(0, np.int32)}),
+            "pairs": empty_table(),
             "documents": GrowTable(
                 {
                     "row": np.zeros(0, np.int32),
@@ -165,6 +168,7 @@ class OwnerSnapshot:
                 "vectors": self.vectors.extended(vectors),
                 "tags": self.tags.extended({"row": tag_columns[:, 0], "tag": tag_columns[:, 1]}),
                 "documents": documents,
+                "pairs": self.pairs.extended(pair_columns((h.current for h in heads), first, self.strings)),
             },
             lexical,
             self.names.extended(np.unique(names).tolist(), self.strings),
@@ -267,6 +271,7 @@ class OwnerSnapshot:
 
     def _with(self, *, rows: GrowTable, heads: HeadTable) -> OwnerSnapshot:
         tables = {"rows": rows, "vectors": self.vectors, "tags": self.tags, "documents": self.documents}
+        tables["pairs"] = self.pairs
         changed = OwnerSnapshot(
             self.revision,
             self.clock,
@@ -294,7 +299,9 @@ class OwnerSnapshot:
         columns["documents_end"] = np.cumsum(np.diff(self.rows["documents_end"], prepend=0)[kept])
         tags = self.tags.taken(self.live[self.tags["row"]])
         vectors = self.vectors.taken(self.live[self.vectors["row"]])
-        used = np.unique(np.concatenate([tags["tag"], *(columns[name] for name in STRING_COLUMNS)]))
+        pairs = self.pairs.taken(self.live[self.pairs["row"]])
+        named = (tags["tag"], pairs["one"], pairs["other"])
+        used = np.unique(np.concatenate([*named, *(columns[name] for name in STRING_COLUMNS)]))
         used = used[used != ABSENT]
         numbers = np.full(len(self.strings) + 1, ABSENT, np.int32)
         numbers[used] = np.arange(len(used))
@@ -302,6 +309,8 @@ class OwnerSnapshot:
             columns[name] = numbers[columns[name]]
         strings = Interner(self.strings.string(int(number)) for number in used)
         tags = tags.replaced("tag", numbers[tags["tag"]])
+        for name in ("one", "other"):
+            pairs = pairs.replaced(name, numbers[pairs[name]])
         names = np.unique(np.concatenate([tags["tag"], *(columns[name] for name in NAME_FIELDS)]))
         return OwnerSnapshot(
             self.revision,
@@ -313,6 +322,7 @@ class OwnerSnapshot:
                 "vectors": _renumbered(vectors, places),
                 "tags": _renumbered(tags, places),
                 "documents": documents,
+                "pairs": _renumbered(pairs, places),
             },
             lexical,
             NameIndex.empty().extended(names.tolist(), strings),
@@ -409,12 +419,17 @@ class OwnerSnapshot:
         return before, after
 
     @cached_property
+    def other_names(self) -> OtherNames:
+        """What is called by several names (C8)."""
+        return OtherNames(self.pairs, self.strings, self.live)
+
+    @cached_property
     def nbytes(self) -> int:
         """About how many bytes this snapshot keeps alive, Python objects included (a little high).
 
         Heads that are still packed count as both bytes and objects, since recalls will make objects of them.
         """
-        tables = (self.rows, self.vectors, self.tags, self.documents)
+        tables = (self.rows, self.vectors, self.tags, self.documents, self.pairs)
         arrays = sum(table.nbytes for table in tables) + self.live.nbytes
         objects = int(self.rows["head_bytes"][self.live].sum()) + self.heads.packed_nbytes
         index = self.lexical.nbytes + self.names.nbytes + self.strings.nbytes
