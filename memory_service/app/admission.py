@@ -41,7 +41,7 @@ from memory_service.domain.memory import (
     Visibility,
 )
 from memory_service.domain.parameters import Parameters
-from memory_service.domain.records import Fragment, JournalEvent, Tombstone
+from memory_service.domain.records import ASSERTION_ORDINAL, Fragment, JournalEvent, Tombstone
 from memory_service.domain.relations import StatementRelation
 from memory_service.domain.siblings import Value, settle
 from memory_service.ports.clock import Ids
@@ -384,7 +384,8 @@ class Admission:
         ws, version = self.workspace, head.current.content_version
         staged = (piece.ordinal + 1 for piece in ws.staged_fragments(head.id, version))
         known = max(len(self.kin.wordings), *staged, 0)
-        more = pieces[: max(0, WORDINGS_MAX - known)]
+        words = [piece for piece in pieces if piece.ordinal != ASSERTION_ORDINAL]
+        more = words[: max(0, WORDINGS_MAX - known)]
         ws.reword(
             [
                 replace(piece, memory_id=head.id, content_version=version, ordinal=known + place)

@@ -64,6 +64,7 @@ class _Labels:
     uncertain: str
     unsure: str
     until: str
+    since: str
     standings: Mapping[Standing, str]
     kinds: Mapping[Kind, str]
 
@@ -74,6 +75,7 @@ _ENGLISH: Final = _Labels(
     uncertain="Uncertain: these contradict each other or await confirmation. Do not state them as fact; ask.",
     unsure="not certain",
     until="until {at}",
+    since="from {at}",
     standings=MappingProxyType(
         {
             Standing.UPCOMING: "not yet",
@@ -91,6 +93,7 @@ _CHINESE: Final = _Labels(
     uncertain="尚不确定：以下内容互相矛盾或有待确认，不要当作事实，应先询问。",
     unsure="不太确定",
     until="到 {at} 为止",
+    since="从 {at} 起",
     standings=MappingProxyType(
         {
             Standing.UPCOMING: "尚未开始",
@@ -201,6 +204,8 @@ def _line(number: int, head: MemoryHead, labels: _Labels, standing: Standing, *,
         notes.append(labels.unsure)
     if standing is not Standing.CURRENT:
         notes.append(labels.standings[standing])
+    if version.valid_from is not None and standing is Standing.UPCOMING:
+        notes.append(labels.since.format(at=f"{version.valid_from:%Y-%m-%d}"))
     if version.valid_to is not None and (dated or standing in (Standing.PAST, Standing.SUPERSEDED)):
         notes.append(labels.until.format(at=f"{version.valid_to:%Y-%m-%d}"))
     return f"{number}. [{', '.join(notes)}] {quoted(version.text)}"

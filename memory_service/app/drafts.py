@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.app.commands import Statement
-from memory_service.app.fragmenting import fragment
+from memory_service.app.fragmenting import assertion_piece, fragment
 from memory_service.app.policies import STARTING_POLICIES
 from memory_service.app.validation import check_statement, check_vector, time_zone
 from memory_service.domain.errors import InvalidInput, MemoryServiceError, Reason, Unavailable
 from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import Assertion, Cardinality, Kind, MergePolicy, Source, Visibility
 from memory_service.domain.policy import OwnerPolicy
-from memory_service.domain.records import Fragment
+from memory_service.domain.records import ASSERTION_ORDINAL, Fragment
 from memory_service.domain.relations.preference import preference
 from memory_service.domain.retrieval.rows import CONVERSATION
 from memory_service.domain.slots import (
@@ -56,8 +56,9 @@ class Draft:
         mapped: whether its predicate is outside the vocabulary and goes by general rules, so that nothing tells how
             many values its slot has (P3).
         topic_given: whether the writer named the topic, so that its slot may be compared by similarity (E10).
-        pieces: fragment texts; `terms` their lexical terms; `vectors` their unit vectors of shape
-            (len(pieces), dimension), None while the model is away.
+        pieces: fragment texts, and last the assertion where it is `beside` them; `terms` the lexical terms of each,
+            none of the assertion's; `vectors` their unit vectors of shape (len(pieces), dimension), None while the
+            model is away.
         former: slots and claims it would have had under names its predicate took over: what was forgotten of them
             stays forgotten (B3).
         sensitive: whether it waits for a person unless the user said it outright (P13).
@@ -90,6 +91,12 @@ class Draft:
     vectors: NDArray[np.float32] | None = None
     field: str = "memory"
     mapped: bool = False
+    beside: bool = False
+
+    @property
+    def wording_vectors(self) -> NDArray[np.float32] | None:
+        """The vectors of its own words, without the assertion's; None while the model is away."""
+        return self.vectors[: len(self.pieces) - self.beside] if self.vectors is not None else None
 
     @property
     def structured(self) -> bool:
@@ -109,12 +116,12 @@ class Draft:
 
     def fragments(self, memory_id: MemoryId, content_version: int) -> list[Fragment]:
         """The records that make the text searchable."""
-        vectors = self.vectors
+        vectors, last = self.vectors, len(self.pieces) - 1
         return [
             Fragment(
                 memory_id=memory_id,
                 content_version=content_version,
-                ordinal=index,
+                ordinal=ASSERTION_ORDINAL if self.beside and index == last else index,
                 text=piece,
                 terms=self.terms[index],
                 model_id=self.model_id if vectors is not None else "",
@@ -215,7 +222,8 @@ class Drafting:
             valid_from, valid_to, expires_at = self._window(statement, kind, said_at, zone, reading)
         source = statement.source or Source.EXPLICIT
         self._check_worth(statement, source, field)
-        pieces = tuple(fragment(text))
+        pieces, beside = fragment(text), assertion_piece(text, assertion)
+        terms = [tuple(analyse(piece)) for piece in pieces]
         confidence = statement.confidence
         return Draft(
             statement=statement,
@@ -238,8 +246,9 @@ class Drafting:
             valid_from=valid_from,
             valid_to=valid_to,
             expires_at=expires_at,
-            pieces=pieces,
-            terms=tuple(tuple(analyse(piece)) for piece in pieces),
+            pieces=(*pieces, beside) if beside else tuple(pieces),
+            terms=(*terms, ()) if beside else tuple(terms),
+            beside=bool(beside),
             field=field,
             mapped=assertion is not None and self.policy.vocabulary.find(assertion.predicate) is None,
         )

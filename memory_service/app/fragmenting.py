@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from memory_service.domain.ids import MemoryId
-from memory_service.domain.records import Fragment
+from memory_service.domain.memory import Assertion
+from memory_service.domain.records import ASSERTION_ORDINAL, Fragment
+from memory_service.domain.slots import render_assertion
 from memory_service.domain.text import analyse
 from memory_service.domain.text.scripts import UNSPACED
 
@@ -18,6 +20,8 @@ WHOLE_WIDTH_MAX: Final = 750
 FRAGMENTS_MAX: Final = 48
 WORDINGS_MAX: Final = 8
 """Wordings that a memory is searched by."""
+ASSERTION_CHARS_MAX: Final = WHOLE_WIDTH_MAX
+"""How much of a rendered assertion is embedded: a long value is told by its beginning."""
 
 _UNSPACED_WIDTH: Final = 3
 """A Chinese character says about as much as three letters."""
@@ -56,12 +60,25 @@ def fragment(text: str, width_max: int = FRAGMENT_WIDTH_MAX) -> list[str]:
     return [piece.strip() for piece in pieces if piece.strip()] or [text]
 
 
-def waiting_fragments(memory_id: MemoryId, content_version: int, text: str) -> list[Fragment]:
-    """The pieces of a text as they are searched; their vectors are made by the backfill job."""
-    return [
+def assertion_piece(text: str, assertion: Assertion | None) -> str:
+    """What an assertion is searched by beside the text it came with; "" where the text says it already.
+
+    "87 kilos this morning" does not say that it is a weight: its slot does (E13, C8).
+    """
+    rendered = "" if assertion is None else render_assertion(assertion)
+    return "" if rendered == text else rendered[:ASSERTION_CHARS_MAX]
+
+
+def waiting_fragments(
+    memory_id: MemoryId, content_version: int, text: str, assertion: Assertion | None = None
+) -> list[Fragment]:
+    """The pieces a memory is searched by; their vectors are made by the backfill job."""
+    pieces = [
         Fragment(memory_id, content_version, ordinal, piece, tuple(analyse(piece)))
         for ordinal, piece in enumerate(fragment(text))
     ]
+    beside = assertion_piece(text, assertion)
+    return [*pieces, Fragment(memory_id, content_version, ASSERTION_ORDINAL, beside, ())] if beside else pieces
 
 
 def _sentences(text: str, width_max: int) -> Iterator[str]:

@@ -40,7 +40,7 @@ from memory_service.domain.memory import (
     Visibility,
 )
 from memory_service.domain.plurality import may_hold_several
-from memory_service.domain.records import Fragment
+from memory_service.domain.records import ASSERTION_ORDINAL, Fragment
 from memory_service.domain.relations import Judgement, StatementRelation, judge, may_concern, read
 from memory_service.domain.relations.acting import CONFLICT_SHARED_MIN, sure
 from memory_service.domain.relations.deciding import speaks_for
@@ -255,7 +255,7 @@ class Kinship:
         return [workspace.heads[i] for i in ids if i in workspace.heads]
 
     async def _cosine(self, workspace: Workspace, head: MemoryHead, draft: Draft) -> float | None:
-        own = _mean(draft.vectors)
+        own = _mean(draft.wording_vectors)
         version = head.current
         if own is None or not may_concern(read(version.text), read(draft.text)):
             return None
@@ -266,11 +266,12 @@ class Kinship:
 
     @staticmethod
     async def _pieces(workspace: Workspace, head: MemoryHead) -> list[Fragment]:
-        """What a memory is searched by, as committed and as staged, in order."""
+        """The words a memory is searched by, as committed and as staged, in order; not its assertion."""
         version = head.current
         stored = await workspace.change.fragments(head.id, version.content_version)
         staged = workspace.staged_fragments(head.id, version.content_version)
-        return list({piece.ordinal: piece for piece in (*stored, *staged)}.values())
+        words = {piece.ordinal: piece for piece in (*stored, *staged) if piece.ordinal != ASSERTION_ORDINAL}
+        return list(words.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +305,7 @@ class _Search:
         return Nearby(snapshot.revision, judged)
 
     def _cosines(self, rows: Ints, draft: Draft) -> Floats | None:
-        own = _mean(draft.vectors)
+        own = _mean(draft.wording_vectors)
         if own is None or draft.model_id != self.model.id or self.snapshot.model_id != self.model.id:
             return None
         return dense_list(self.snapshot, rows, own)

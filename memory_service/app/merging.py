@@ -18,7 +18,7 @@ from memory_service.domain.evidence import Evidence
 from memory_service.domain.ids import MemoryId
 from memory_service.domain.memory import STANDING_STATUSES, MemoryHead, MemoryVersion, Relation, Status
 from memory_service.domain.merging import MERGED, best_wording, merged_usage, merged_version, taken_apart
-from memory_service.domain.records import Fragment, JournalEvent, Link
+from memory_service.domain.records import ASSERTION_ORDINAL, Fragment, JournalEvent, Link
 from memory_service.domain.slots import audience, claim_of_text
 from memory_service.domain.text import language_of
 
@@ -73,7 +73,7 @@ class Merging:
         if text:
             who = audience(best.current.visibility, best.current.provenance.agent)
             fixed |= {"text": text, "claim": claim_of_text(text, who), "language": language_of(text)}
-            pieces = waiting_fragments(memory_id, 1, text)
+            pieces = waiting_fragments(memory_id, 1, text, best.current.assertion)
             others = heads
         else:
             stored = await ws.change.fragments(best.id, best.current.content_version)
@@ -99,7 +99,8 @@ class Merging:
         for head in heads:
             if width(head.current.text) <= WHOLE_WIDTH_MAX:
                 found += await self.workspace.change.fragments(head.id, head.current.content_version)
-        return sorted(found, key=lambda piece: piece.ordinal)
+        worded = (piece for piece in found if piece.ordinal != ASSERTION_ORDINAL)
+        return sorted(worded, key=lambda piece: piece.ordinal)
 
     async def _give_words_back(self, merge: Merge, restored: Sequence[MemoryHead]) -> None:
         """Stage that what a merge was called since is a wording of the source whose words it took."""

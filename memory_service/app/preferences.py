@@ -14,7 +14,7 @@ from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.ids import OwnerKey, Revision
 from memory_service.domain.memory import MemoryHead, Status
 from memory_service.domain.records import MemoryFilter
-from memory_service.domain.retrieval.filters import current_rows, matching_rows
+from memory_service.domain.retrieval.filters import ahead_rows, current_rows, matching_rows
 from memory_service.domain.vector_clock import VectorClock
 from memory_service.ports.clock import Clock
 from memory_service.ports.snapshots import Requirement, SnapshotSource
@@ -71,7 +71,9 @@ class Preferences:
         names = [vocabulary.resolve(given, f"predicates[{place}]").name for place, given in enumerate(predicates)]
         snapshot = await self.snapshots.snapshot(owner, requirement)
         where = MemoryFilter(predicates=frozenset(names), visible_to_agent=agent)
-        rows = np.flatnonzero(matching_rows(snapshot, where) & current_rows(snapshot, self.clock.now()))
+        now = self.clock.now()
+        holding = current_rows(snapshot, now) & ~ahead_rows(snapshot, now)
+        rows = np.flatnonzero(matching_rows(snapshot, where) & holding)
         heads = [snapshot.head(int(row)) for row in rows]
         values = tuple(
             PreferenceValue(

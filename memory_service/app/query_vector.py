@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,12 +20,16 @@ from memory_service.ports.embedder import Embedder, FloatMatrix
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The query's vector, or why there is none; `failed` when there should have been one."""
+    """The query's vector, or why there is none; `failed` when there should have been one.
+
+    `others` are the vectors of its other phrasings: each finds what it would if it had been asked.
+    """
 
     vector: NDArray[np.float32] | None
     note: str = ""
     failed: bool = False
     cause: str = ""
+    others: tuple[NDArray[np.float32], ...] = ()
 
 
 class Pace:
@@ -62,11 +67,13 @@ class QueryVector:
         fusion: Fusion,
         ahead: asyncio.Task[FloatMatrix] | None,
         watch: Watch,
+        phrasings: Sequence[str] = (),
     ) -> Embedded:
         """The vector to compare memories with, or why there is none.
 
         Args:
             ahead: the embedding of the query alone, when it is under way.
+            phrasings: the query with other names in it, embedded as far as there is time for that.
         """
         left = watch.left()
         allowed = None if left is None else left - self.answer_seconds
@@ -76,7 +83,8 @@ class QueryVector:
         with watch.stage("embed") as notes:
             try:
                 async with asyncio.timeout(allowed):
-                    return Embedded(await self._probe(query, snapshot, fusion, ahead, allowed, notes))
+                    own, *others = await self._probes([query, *phrasings], snapshot, fusion, ahead, allowed, notes)
+                    return Embedded(own, others=tuple(others))
             except TimeoutError:
                 embedded = Embedded(None, "the embedder took too long", failed=True, cause="deadline")
             except Unavailable:
@@ -84,37 +92,45 @@ class QueryVector:
             notes.append(embedded.note)
             return embedded
 
-    async def _probe(
+    async def _probes(
         self,
-        query: str,
+        queries: Sequence[str],
         snapshot: OwnerSnapshot,
         fusion: Fusion,
         ahead: asyncio.Task[FloatMatrix] | None,
         allowed: float | None,
         notes: list[str],
-    ) -> NDArray[np.float32]:
-        """The query's vector, freed of what only makes it a question as far as there is time for that."""
+    ) -> list[NDArray[np.float32]]:
+        """The query's vector, and those of its phrasings, freed of what only makes them questions.
+
+        Without the time for that only the query's, as it is.
+        """
+        query = queries[0]
         bare = skeleton(query, snapshot.lexical) if fusion.skeleton_share else ""
-        if bare and allowed is not None and allowed < 2 * self.pace.seconds:
+        if (bare or len(queries) > 1) and allowed is not None and allowed < 2 * self.pace.seconds:
             notes.append("no time to adjust the query")
-            bare = ""
+            bare, queries = "", queries[:1]
         if ahead is not None:
             # Else the model might be asked twice for what is under way.
             await ahead
         started = self.clock.monotonic()
         try:
-            vectors = await self.embedder.embed([query, bare] if bare else [query])
+            vectors = await self.embedder.embed([*queries, bare] if bare else list(queries))
         except Unavailable:
-            if not bare:
+            if not bare and len(queries) == 1:
                 raise
             # The query alone may be in the cache.
             notes.append("the query is not adjusted: the embedder is away")
+            bare, queries = "", queries[:1]
             vectors = await self.embedder.embed([query])
         self.pace.took(self.clock.monotonic() - started)
-        return probe(
-            vectors[0],
-            vectors[1] if len(vectors) > 1 else None,
-            snapshot.questions,
-            skeleton_share=fusion.skeleton_share,
-            question_share=fusion.question_share,
-        )
+        return [
+            probe(
+                vector,
+                vectors[len(queries)] if bare else None,
+                snapshot.questions,
+                skeleton_share=fusion.skeleton_share,
+                question_share=fusion.question_share,
+            )
+            for vector in vectors[: len(queries)]
+        ]

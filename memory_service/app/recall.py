@@ -35,11 +35,13 @@ from memory_service.domain.retrieval.columns import Floats, Ints, Mask
 from memory_service.domain.retrieval.dense import NO_VECTOR
 from memory_service.domain.retrieval.filters import current_rows, matching_rows, timely_rows, unexpired_rows
 from memory_service.domain.retrieval.fusion import CandidateLists
+from memory_service.domain.retrieval.other_names import NAMING_SHARE, NamedList, Phrasing, named_list
 from memory_service.domain.retrieval.slots import Aliases
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
-from memory_service.domain.retrieval.timing import timing
+from memory_service.domain.retrieval.timing import presence, timing
 from memory_service.domain.standing import Standing, standing_at
 from memory_service.domain.text import analyse, check_storable
+from memory_service.domain.text.ahead import asks_ahead
 from memory_service.domain.text.asked import AskedTime, time_asked, times_asked, without_time
 from memory_service.domain.vector_clock import VectorClock
 from memory_service.ports.clock import Clock
@@ -213,14 +215,15 @@ class Recall:
         request, profile = self._checked(request, policy.profiles)
         request, asked = self._timed(request)
         watch = Watch(self.clock, self.telemetry, request.deadline_seconds)
-        snapshot, embedded = await self._gathered(request, profile, watch)
         now = request.as_of or self.clock.now()
+        snapshot, phrasings, embedded = await self._gathered(request, profile, now, watch)
         degraded = request.deep and self.archive is None
         if request.deep and self.archive is not None:
             snapshot, degraded = await self.archive.widened(
                 request.owner, request.query, embedded.vector, snapshot, watch
             )
-        search = _Search(snapshot, request, profile, policy.aliases, embedded, self.embedder.model.id, now, watch)
+        model_id = self.embedder.model.id
+        search = _Search(snapshot, request, profile, policy.aliases, embedded, phrasings, model_id, now, watch)
         if len(snapshot.live) >= self.settings.thread_memories_min:
             found = await asyncio.to_thread(search.run)
         else:
@@ -289,9 +292,9 @@ class Recall:
         return [Shown(head, standing_at(head.current, now)) for head in heads]
 
     async def _gathered(
-        self, request: RecallRequest, profile: RankingProfile, watch: Watch
-    ) -> tuple[OwnerSnapshot, Embedded]:
-        """The snapshot and the query's vector, adjusted to what the snapshot holds (see `probe`).
+        self, request: RecallRequest, profile: RankingProfile, now: datetime, watch: Watch
+    ) -> tuple[OwnerSnapshot, list[Phrasing], Embedded]:
+        """The snapshot, the query's other phrasings, and its vector as adjusted to the snapshot (see `probe`).
 
         The query's skeleton depends on the snapshot. When that is at hand, query and skeleton go to the embedder
         together; while it is being read, the query goes ahead alone, and comes from the cache when both are asked.
@@ -299,7 +302,8 @@ class Recall:
         if request.vector is not None or not request.query.strip():
             note = "the caller's vector" if request.vector is not None else "no query"
             watch.skipped("embed", note)
-            return await self._snapshot(request, watch), Embedded(request.vector, note)
+            snapshot = await self._snapshot(request, watch)
+            return snapshot, phrasings_of(snapshot, request, now), Embedded(request.vector, note)
         reading = asyncio.create_task(self._snapshot(request, watch))
         ahead: asyncio.Task[FloatMatrix] | None = None
         try:
@@ -307,7 +311,10 @@ class Recall:
             if not reading.done():
                 ahead = asyncio.create_task(self.embedder.embed([request.query]))
             snapshot = await reading
-            return snapshot, await self._queries.vector(request.query, snapshot, profile.fusion, ahead, watch)
+            phrasings = phrasings_of(snapshot, request, now)
+            others = [phrasing.text for phrasing in phrasings]
+            embedded = await self._queries.vector(request.query, snapshot, profile.fusion, ahead, watch, others)
+            return snapshot, phrasings, embedded
         finally:
             tasks = [reading] if ahead is None else [reading, ahead]
             for task in tasks:
@@ -391,6 +398,7 @@ class _Search:
     profile: RankingProfile
     aliases: Aliases
     embedded: Embedded
+    phrasings: Sequence[Phrasing]
     model_id: str
     now: datetime
     watch: Watch
@@ -407,7 +415,7 @@ class _Search:
                 now=self.now,
                 limit=self.request.limit,
                 profile=self.profile,
-                timing=self._timing(rows),
+                timing=self._factors(rows, lists.naming),
             )
         return _Found(len(rows), ranked, self._degraded())
 
@@ -420,13 +428,35 @@ class _Search:
         # The store chose by what was believed then, and held then; archived memories are part of the past.
         return matching & timely_rows(self.snapshot, self.now) & unexpired_rows(self.snapshot, self.now)
 
+    def _by_words(self, rows: Ints, terms: Sequence[str]) -> NamedList:
+        """BM25 of each row, by every name of what the question is about."""
+
+        def bm25(wanted: Sequence[str]) -> tuple[Floats, float]:
+            return lexical_list(self.snapshot, rows, wanted, self.profile.fusion)
+
+        if not self.phrasings:
+            return NamedList(*bm25(terms))
+        texts = {row: self.snapshot.head(row).current.text for one in self.phrasings for row in one.rows}
+        return named_list(self.request.query, self.phrasings, rows, bm25, texts)
+
+    def _factors(self, rows: Ints, naming: frozenset[int]) -> Floats | None:
+        """What counts of each row's score: for its time, and for only saying what something is called."""
+        factors = self._timing(rows)
+        if not naming:
+            return factors
+        only_names = np.where(np.isin(rows, list(naming)), NAMING_SHARE, 1.0)
+        return only_names if factors is None else factors * only_names
+
     def _timing(self, rows: Ints) -> Floats | None:
         """How well each row fits the time the question is about; a profile that multiplies has no say in it."""
         query = self.request.query
-        if not query.strip() or self.profile.combination is Combination.PRODUCT:
+        if self.profile.combination is Combination.PRODUCT:
             return None
+        if not query.strip():
+            return presence(self.snapshot, rows, self.now)
         zone = time_zone(self.request.time_zone, "time_zone") if self.request.time_zone else None
-        return timing(self.snapshot, rows, times_asked(query, self.now, zone), self.now)
+        asked = times_asked(query, self.now, zone)
+        return timing(self.snapshot, rows, asked, self.now, ahead=asks_ahead(query))
 
     def _dense(self, rows: Ints) -> CandidateLists:
         vector = self.embedded.vector
@@ -438,6 +468,8 @@ class _Search:
             return CandidateLists()
         with self.watch.stage("vector") as notes:
             cosine = dense_list(self.snapshot, rows, vector)
+            for other in self.embedded.others:
+                cosine = np.maximum(cosine, dense_list(self.snapshot, rows, other))
             waiting = int(np.count_nonzero(cosine == NO_VECTOR))
             if waiting:
                 notes.append(f"{waiting} memories wait for their vectors")
@@ -451,10 +483,10 @@ class _Search:
         fusion = self.profile.fusion
         with self.watch.stage("lexical"):
             terms = analyse(self.request.query)
-            bm25, strong = lexical_list(self.snapshot, rows, terms, fusion)
+            found = self._by_words(rows, terms)
         with self.watch.stage("names"):
             names = names_list(self.snapshot, rows, terms, self.aliases)
-        lists = replace(lists, bm25=bm25, bm25_strong=strong, names=names)
+        lists = replace(lists, bm25=found.scores, bm25_strong=found.strong, names=names, naming=found.naming)
         if fusion.neighbour_weight:
             before, after = neighbour_places(self.snapshot, rows)
             lists = replace(lists, before=before, after=after)
@@ -472,6 +504,16 @@ class _Search:
         else:
             return False
         return True
+
+
+def phrasings_of(snapshot: OwnerSnapshot, request: RecallRequest, now: datetime) -> list[Phrasing]:
+    """The query with other names in it, as memories tell them that whoever asks may see and that hold (C8, C14)."""
+    if not snapshot.other_names or not request.query.strip():
+        return []
+    usable = matching_rows(snapshot, MemoryFilter(visible_to_agent=request.agent))
+    if request.as_of is None:
+        usable &= current_rows(snapshot, now)
+    return snapshot.other_names.phrasings(request.query, usable)
 
 
 def _out_of_time() -> NoReturn:

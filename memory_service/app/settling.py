@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from memory_service.app.commands import Affected, Effect
 from memory_service.app.drafts import TEMPORARY_KINDS
-from memory_service.app.fragmenting import fragment
+from memory_service.app.fragmenting import waiting_fragments
 from memory_service.app.workspace import Authorship, Workspace, affected
 from memory_service.domain.arbitration import Ruling
 from memory_service.domain.evidence import Evidence
@@ -164,9 +164,7 @@ class Settling:
             reason=reason,
         )
         # Its vectors are made by the backfill job: no model may run while the owner is locked.
-        pieces = enumerate(fragment(old.text))
-        fragments = [Fragment(version.id, 1, n, piece, tuple(analyse(piece))) for n, piece in pieces]
-        head = ws.create_version(version, fragments, by)
+        head = ws.create_version(version, waiting_fragments(version.id, 1, old.text, old.assertion), by)
         ws.link(head.id, Relation.DERIVED_FROM, old.id)
         if winner is not None:
             ws.link(winner.id, Relation.SUPERSEDES, head.id)

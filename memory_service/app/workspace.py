@@ -347,13 +347,13 @@ class Workspace:
         Their vectors come from the file, or are made anew: no file is read while the owner is locked.
         """
         for memory_id in self._thawed:
-            texts = {v.content_version: v.text for v in await self.change.versions(memory_id) if not v.redacted}
-            for content_version, text in texts.items():
-                own = waiting_fragments(memory_id, content_version, text)
+            said = {v.content_version: v for v in await self.change.versions(memory_id) if not v.redacted}
+            for content_version, version in said.items():
+                own = waiting_fragments(memory_id, content_version, version.text, version.assertion)
                 more = self.staged_fragments(memory_id, content_version)  # other words it is now searched by
                 key = (memory_id, content_version)
                 others = [f for f in self._fragments if (f.memory_id, f.content_version) != key]
-                after = [replace(f, ordinal=len(own) + place) for place, f in enumerate(more)]
+                after = [replace(f, ordinal=len(own) + place) for place, f in enumerate(more) if f.ordinal >= 0]
                 self._fragments = [*others, *own, *after]
 
     def forget(self, head: MemoryHead) -> None:

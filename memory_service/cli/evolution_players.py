@@ -183,7 +183,7 @@ class ServicePlayer:
 
 
 def is_past(memory: Memory, as_of: datetime | None, now: datetime) -> bool:
-    """Whether a memory says of itself that it does not hold at the time a question is about.
+    """Whether a memory says of itself that it does not hold at the time a question is about, any more or yet.
 
     About a past time its interval tells, since what is superseded today may have held then.
     """
@@ -192,8 +192,10 @@ def is_past(memory: Memory, as_of: datetime | None, now: datetime) -> bool:
     at = as_of or now
     if memory.valid_to is not None and memory.valid_to <= at:
         return True
+    if memory.valid_from is not None and memory.valid_from > at:
+        return True
     if as_of is not None:
-        return memory.valid_from is not None and memory.valid_from > as_of
+        return False
     return memory.status is Status.SUPERSEDED or (memory.expires_at is not None and memory.expires_at <= now)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +43,18 @@ class OwnerState:
     frozen_kinds: frozenset[Kind] = frozenset()
 
 
+ASSERTION_ORDINAL: Final = -1
+"""The ordinal of the fragment that is a memory's assertion (see `app/fragmenting.py`); no part of its text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fragment:
     """A piece of a memory's text as it is searched (S5).
 
     Attributes:
-        ordinal: 0, 1, 2 … within the text.
-        terms: lexical terms, with repetition (see `domain/text/analysis.py`).
+        ordinal: 0, 1, 2 … within the text; `ASSERTION_ORDINAL` for the assertion beside it.
+        terms: lexical terms, with repetition (see `domain/text/analysis.py`); none for an assertion, whose words a
+            snapshot takes from the memory itself (`domain/retrieval/documents.py`).
         model_id: embedding model of `vector`, "" while the text waits to be embedded.
         vector: float32 unit vector of shape (dimension,), None while waiting.
     """

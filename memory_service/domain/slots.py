@@ -61,9 +61,12 @@ def claim_of_text(text: str, who: str = "shared") -> str:
 
 def render_assertion(assertion: Assertion) -> str:
     """A sentence-like text for a statement that came without one, to be read and embedded."""
-    value = assertion.object
-    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return f"{assertion.subject} {assertion.predicate.replace('_', ' ')}: {shown}"
+    return f"{assertion.subject} {assertion.predicate.replace('_', ' ')}: {render_value(assertion.object)}"
+
+
+def render_value(value: JsonValue) -> str:
+    """A value as it is read: a string as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def payload_digest(salt: bytes, operation: str, payload: object) -> bytes:

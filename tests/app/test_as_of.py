@@ -9,10 +9,10 @@ import pytest
 from memory_service.app.commands import Effect, Nature, Statement
 from memory_service.app.reading import AsOf
 from memory_service.domain.errors import InvalidInput, NotFound
-from memory_service.domain.memory import Assertion, Status
+from memory_service.domain.memory import Assertion, Kind, Status
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.filters import is_current
-from memory_service.domain.standing import Standing
+from memory_service.domain.standing import Standing, standing_at
 from tests.app.harness import ALICE, START, World
 
 
@@ -40,10 +40,13 @@ async def told(world: World, as_of: AsOf, **where: object) -> dict[str, Standing
 
 
 async def present(world: World) -> list[str]:
-    """What a recall about now may return."""
+    """What a recall about now may return as holding now; events whenever they take place."""
     rows = await world.store.search_rows(ALICE, world.embedder.model.id)
     now = world.clock.now()
-    return sorted(r.head.current.text.split()[-1] for r in rows.rows if is_current(r.head, now))
+    recalled = (r.head.current for r in rows.rows if is_current(r.head, now))
+    return sorted(
+        v.text.split()[-1] for v in recalled if v.kind is Kind.EVENT or standing_at(v, now) is not Standing.UPCOMING
+    )
 
 
 async def test_told_later_the_old_value_ends_when_the_new_one_began() -> None:

@@ -28,6 +28,7 @@ from memory_service.domain.errors import (
 )
 from memory_service.domain.memory import Assertion, Source, Status, Tier
 from memory_service.domain.parameters import Parameters
+from memory_service.domain.records import ASSERTION_ORDINAL
 from tests.app.harness import ALICE, BOB, World, device
 
 
@@ -455,3 +456,18 @@ async def test_who_names_the_etag_has_seen_the_state_whatever_its_context_says()
     done = await world.rollback(ALICE, replace(back, etag=later.memory.etag), device("phone", 2, stale))
     assert done.memory is not None
     assert done.memory.current.text == "I am 40"
+
+
+async def test_an_assertion_is_searched_beside_the_words_it_came_with() -> None:
+    world = World()
+    await world.state("birthday", "12 May", text="I turn forty on 12 May.")
+    corrected = await world.state("birthday", "13 May", text="The 13th, sorry.", source=Source.EXPLICIT_CORRECTION)
+    bare = await world.state("pet", "a tortoise")
+    found = await world.store.search_rows(ALICE, world.embedder.model.id)
+    pieces = {row.head.id: {f.ordinal: f for f in row.fragments} for row in found.rows}
+    assert corrected.memory is not None
+    assert bare.memory is not None
+    beside = pieces[corrected.memory.id][ASSERTION_ORDINAL]
+    assert (beside.text, beside.terms) == ("user birthday: 13 May", ())
+    assert beside.vector is not None
+    assert list(pieces[bare.memory.id]) == [0]

@@ -143,6 +143,8 @@ def test_what_is_superseded_now_may_have_held_then() -> None:
     assert past(ended, START - 10 * day), "had not begun"
     assert past(_Memory(Status.RETRACTED), START - 5 * day), "was never true"
     assert not past(_Memory(Status.CONTESTED))
+    assert past(_Memory(valid_from=START + day)), "what has not begun is no claim about now"
+    assert not past(_Memory(valid_from=START + day), START + 2 * day)
 
 
 def test_a_line_that_is_no_scenario_is_named() -> None:

@@ -9,7 +9,7 @@ import pytest
 from memory_service.domain.errors import InternalError
 from memory_service.domain.ids import MemoryId, OwnerKey, Revision
 from memory_service.domain.memory import MemoryHead, MemoryVersion, Status, Tier, Usage
-from memory_service.domain.records import ColdFile, MemoryFilter
+from memory_service.domain.records import ASSERTION_ORDINAL, ColdFile, MemoryFilter
 from memory_service.ports.memory_store import Changeset, MemoryStore, OwnerState
 from tests.contracts.builders import (
     EVERYTHING,
@@ -81,6 +81,17 @@ async def test_only_what_is_archived_and_idle_is_offered_with_all_its_fragments(
     ]
     assert {r.head.id for r in await store.freezable(owner, at(3000), limit=10)} == {old, used, recent}
     assert len(await store.freezable(owner, at(3000), limit=2)) == 2
+
+
+async def test_an_assertion_beside_the_text_keeps_nothing_hot_and_other_words_do(store: MemoryStore):
+    owner, asserted, reworded = new_owner(), new_id(), new_id()
+    for memory_id, ordinal in ((asserted, ASSERTION_ORDINAL), (reworded, 1)):
+        of = archived(memory_id)
+        whole = dataclasses.replace(fragment(of), text=of.text)
+        await write(store, owner, of, fragments=[whole, fragment(of, ordinal)])
+    (row,) = await store.freezable(owner, IDLE, limit=10)
+    assert row.head.id == asserted
+    assert {piece.ordinal for piece in row.fragments} == {0, ASSERTION_ORDINAL}
 
 
 async def test_a_cold_memory_is_read_as_before_and_says_where_it_is(store: MemoryStore):

@@ -10,6 +10,9 @@ import pytest
 from memory_service.adapters.postgres import migrate, schema_state
 from memory_service.adapters.postgres.migrate import Migration, migrations
 from memory_service.domain.errors import FailedPrecondition, InternalError, Reason, Unavailable
+from memory_service.domain.memory import Assertion, JsonValue, MemoryVersion
+from memory_service.domain.records import ASSERTION_ORDINAL
+from tests.contracts.builders import MODEL, fragment, new_id, new_owner, version, write
 from tests.postgres.fixtures import connected, postgres_backend
 
 migrate_module = sys.modules["memory_service.adapters.postgres.migrate"]
@@ -35,6 +38,38 @@ async def test_an_unmigrated_database_is_refused(empty_database_url: str):
         async with postgres_backend(empty_database_url):
             pass
     assert refused.value.reason is Reason.SCHEMA_UNKNOWN
+
+
+async def test_what_was_stored_before_waits_to_be_searched_by_its_assertion(empty_database_url: str):
+    """0012: each present text once, where the assertion says more than it; nothing of what was forgotten."""
+    before = NAMES.index("0012_assertion_fragments.sql")
+    stored = [
+        asserted("87 kilos.", "weight", "87 kg"),
+        asserted("user home port: 5432", "home_port", 5432),
+        asserted("They agreed.", "terms", {"net": 30}),
+        version(new_id(), text="No assertion."),
+    ]
+    owner = new_owner()
+    older = migrations()[:before]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(migrate_module, "migrations", lambda: older)
+        await migrate(empty_database_url)
+        async with postgres_backend(empty_database_url) as backend:
+            await write(backend.memories, owner, *stored, fragments=[fragment(v, seed=None) for v in stored])
+    assert await migrate(empty_database_url) == NAMES[before:]
+    async with postgres_backend(empty_database_url) as backend:
+        waiting = await backend.memories.waiting_fragments(owner, MODEL, limit=100)
+    assert {f.memory_id: f.text for f in waiting if f.ordinal == ASSERTION_ORDINAL} == {
+        stored[0].id: "user weight: 87 kg",
+        stored[2].id: 'user terms: {"net":30}',  # as it is stored: what embeds it sees no difference
+    }
+    async with connected(empty_database_url) as connection:
+        unforced = "SELECT count(*) FROM pg_class WHERE relrowsecurity AND NOT relforcerowsecurity"
+        assert await connection.fetchval(unforced) == 0
+
+
+def asserted(text: str, predicate: str, value: JsonValue) -> MemoryVersion:
+    return version(new_id(), text=text, assertion=Assertion("user", predicate, value))
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,21 @@ def rows(*of: SearchRow, revision: int = 1, removed: Sequence[MemoryId] = ()) ->
     return SearchRows(Revision(revision), VectorClock({DeviceId("d"): revision}), of, removed)
 
 
-WORDS = ["tea", "coffee", "green", "office", "port", "5432", "茶", "咖啡", "user", "likes", "who?", "哪里？"]
+WORDS = [
+    "tea",
+    "coffee",
+    "green",
+    "office",
+    "port",
+    "5432",
+    "茶",
+    "咖啡",
+    "user",
+    "likes",
+    "who?",
+    "哪里？",
+    "We call it. The van aka Bertha.",
+]
 _NAMES = ["", "user", "tech_stack", "food", "茶", "work travel"]
 _TIMES = [None, *(NOW + timedelta(days=days) for days in (-400, -30, -1, 0, 1, 30))]
 

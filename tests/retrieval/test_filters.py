@@ -133,7 +133,7 @@ def test_what_a_filter_lets_through(changes: dict[str, Any], where: MemoryFilter
     [
         {"expires_at": NOW},
         {"valid_to": NOW},
-        {"valid_from": NOW + _DAY},
+        {"valid_from": NOW + _DAY, "valid_to": NOW + _DAY},
         {"status": Status.SUPERSEDED},
         {"status": Status.RETRACTED},
         {"tier": Tier.ARCHIVE},
@@ -142,3 +142,4 @@ def test_what_a_filter_lets_through(changes: dict[str, Any], where: MemoryFilter
 def test_what_is_not_current(changes: dict[str, Any]) -> None:
     assert not is_current(head(1, **changes), NOW)
     assert is_current(head(1, status=Status.CONTESTED), NOW)
+    assert is_current(head(1, valid_from=NOW + _DAY), NOW), "what lies ahead is told as such"

@@ -30,6 +30,7 @@ from memory_service.domain.memory import (
 from memory_service.domain.ranking import PROFILES
 from memory_service.domain.records import MemoryFilter
 from memory_service.domain.retrieval.fusion import Fusion
+from memory_service.domain.standing import Standing
 from memory_service.domain.vector_clock import Dot
 from tests.retrieval.builders import NOW, head, memory_id
 from tests.retrieval.doubles import CountingTelemetry, FreshSnapshots, HashEmbedder, keep
@@ -149,12 +150,10 @@ async def test_what_is_not_about_now_is_left_out(world: World) -> None:
     await world.keep(
         head(1, "tea now"),
         head(2, "tea expired", expires_at=NOW),
-        head(3, "tea later", valid_from=NOW + _DAY),
+        head(3, "tea never", valid_from=NOW + _DAY, valid_to=NOW + _DAY),
         head(4, "tea before", valid_to=NOW),
     )
     assert texts(await world.ask("tea")) == ["tea now"]
-    world.clock.advance(2 * _DAY)
-    assert set(texts(await world.ask("tea"))) == {"tea now", "tea later"}
     await world.keep(
         head(5, "tea party next week", kind=Kind.EVENT, valid_from=NOW + 9 * _DAY, valid_to=NOW + 10 * _DAY),
         head(6, "tea party of last week", kind=Kind.EVENT, valid_to=NOW - 7 * _DAY),
@@ -164,6 +163,116 @@ async def test_what_is_not_about_now_is_left_out(world: World) -> None:
     assert "tea party long past" not in texts(await world.ask("tea party"))
     about_yesterday = MemoryFilter(valid_at=NOW - _DAY)
     assert set(texts(await world.ask("tea", where=about_yesterday))) == {"tea now", "tea before"}
+
+
+AHEAD = [
+    ("The cottage sleeps six.", "We've got the cottage from the 15th of August.", "When are we at the cottage?"),
+    ("民宿能住六个人。", "八月十五号起民宿归我们住。", "我们什么时候住民宿？"),
+    ("The pool closes at nine.", "The pool is ours for a week.", "Is the pool ours next week?"),
+]
+
+
+@pytest.mark.parametrize(("holding", "coming", "question"), AHEAD)
+async def test_what_lies_ahead_is_found_before_it_begins_and_says_so(
+    world: World, holding: str, coming: str, question: str
+) -> None:
+    begins, ends = NOW + 5 * _DAY, NOW + 12 * _DAY
+    await world.keep(head(1, holding), head(2, coming, valid_from=begins, valid_to=ends))
+    answer = await world.ask(question)
+    stand = {m.head.current.text: m.standing for m in answer.memories}
+    assert stand == {holding: Standing.CURRENT, coming: Standing.UPCOMING}
+    assert ("not yet, from" in answer.context_block) or ("尚未开始, 从" in answer.context_block)
+    during = await world.ask(question, as_of_valid=begins + _DAY)
+    assert {m.head.current.text: m.standing for m in during.memories}[coming] is Standing.CURRENT
+    world.clock.advance(13 * _DAY)
+    assert texts(await world.ask(question)) == [holding], "what is over is no more ahead"
+
+
+@pytest.mark.parametrize("question", ["Where does the user live?", "", "用户住在哪里"])
+async def test_what_will_hold_stands_behind_what_holds(world: World, question: str) -> None:
+    slot = "shared\x1fa\x1fuser\x1flocation"
+    await world.keep(
+        head(1, "The user lives in Oslo 用户住在奥斯陆", slot=slot, assertion=Assertion("user", "location", "Oslo")),
+        head(
+            2,
+            "The user will live in Lisbon, where the user does live then 用户住在里斯本",
+            slot=slot,
+            assertion=Assertion("user", "location", "Lisbon"),
+            valid_from=NOW + 30 * _DAY,
+            importance=1.0,
+        ),
+    )
+    answer = await world.ask(question)
+    assert [m.standing for m in answer.memories] == [Standing.CURRENT, Standing.UPCOMING]
+    world.clock.advance(31 * _DAY)
+    assert {m.standing for m in (await world.ask(question)).memories} == {Standing.CURRENT}
+
+
+NAMED = [
+    (
+        "The payroll migration has a code name now, Osprey.",
+        "Ulla is the tech lead on the payroll migration.",
+        "Osprey is written in Rust.",
+        "Who is the tech lead of Osprey?",
+        "What is the payroll migration written in?",
+    ),
+    (
+        "My dentist is Rosalind Achterberg. Everyone calls her Roz.",
+        "Rosalind wants the forms signed in advance.",
+        "Roz has moved to the second floor.",
+        "What does Roz want signed?",
+        "Which floor is Rosalind Achterberg on?",
+    ),
+    (
+        "我们的供应商是澄江电子材料有限公司，简称澄江。",
+        "澄江电子材料有限公司的付款周期是四十五天。",
+        "澄江的对接人是蒙经理。",
+        "澄江多少天付款？",
+        "澄江电子材料有限公司的对接人是谁？",
+    ),
+]
+
+
+@pytest.mark.parametrize(("naming", "long", "short", "by_short", "by_long"), NAMED)
+async def test_what_is_said_under_one_name_is_found_by_another(
+    world: World, naming: str, long: str, short: str, by_short: str, by_long: str
+) -> None:
+    await world.keep(
+        head(1, naming), head(2, long), head(3, short), head(4, "The bus was late."), head(5, "公交晚点。")
+    )
+    assert texts(await world.ask(by_short))[0] == long
+    assert texts(await world.ask(by_long))[0] == short
+    off = replace(PROFILES["default"], fusion=Fusion(dense_weight=0.0))
+    world.recall = replace(
+        world.recall, policies=FixedPolicies(replace(STARTING_POLICIES.policy, profiles={"off": off}))
+    )
+    assert texts(await world.ask(by_short, profile="off"))[0] == long, "by words alone"
+    assert texts(await world.ask(by_long, profile="off"))[0] == short, "by words alone"
+
+
+async def test_who_is_so_called_is_told_by_who_says_so(world: World) -> None:
+    naming, short = "We call the old station wagon Bertha.", "Bertha needs new tyres."
+    await world.keep(head(1, naming), head(2, short))
+    assert texts(await world.ask("What do we call the station wagon?"))[0] == naming
+    assert texts(await world.ask("What does Bertha need?"))[0] == short
+
+
+async def test_a_name_told_to_one_agent_or_no_longer_known_finds_nothing_for_others(world: World) -> None:
+    naming, told = "The payroll migration has a code name now, Osprey.", "Ulla leads the payroll migration."
+    private = head(1, naming, visibility=Visibility.PRIVATE, provenance=Provenance("key", agent="a1"))
+    await world.keep(private, head(2, told), head(3, "Nobody leads."))
+
+    async def words(agent: str) -> float | None:
+        answer = await world.ask("Osprey leads?", agent=agent)
+        return next(m.score.bm25 for m in answer.memories if m.head.current.text == told)
+
+    known, unknown = await words("a1"), await words("a2")
+    assert known is not None
+    assert unknown is not None
+    assert known > unknown
+    gone = replace(private, current=replace(private.current, version=2, status=Status.SUPERSEDED))
+    await world.keep(gone)
+    assert await words("a1") == await words("a2")
 
 
 async def test_contested_are_returned_and_marked(world: World) -> None:

@@ -23,8 +23,10 @@ from memory_service.domain.memory import Assertion, MemoryHead, Usage
 from memory_service.domain.records import Fragment, SearchRow, SearchRows
 from memory_service.domain.retrieval.candidates import dense_list, lexical_list, names_list
 from memory_service.domain.retrieval.dense import NO_VECTOR, cosines
+from memory_service.domain.retrieval.documents import documents_of
 from memory_service.domain.retrieval.fusion import Fusion
 from memory_service.domain.retrieval.heads import decode_head, encode_head
+from memory_service.domain.retrieval.other_names import names_in
 from memory_service.domain.retrieval.probe import asks
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from tests.retrieval.builders import (
@@ -49,8 +51,8 @@ def build(of: SearchRows) -> OwnerSnapshot:
 def naive_bm25(
     query: dict[str, float], world: dict[MemoryId, SearchRow], k1: float, b: float
 ) -> dict[MemoryId, float]:
-    """By the definition: fragments are documents, a memory is its best one."""
-    documents = [f.terms for r in world.values() for f in r.fragments]
+    """By the definition: fragments are documents, the first one with the assertion's words; a memory is its best."""
+    documents = [terms for r in world.values() for terms in documents_of(r)]
     average = sum(map(len, documents)) / len(documents)
 
     def score(document: Sequence[str]) -> float:
@@ -62,7 +64,7 @@ def naive_bm25(
             total += weight * idf * count[term] * (k1 + 1) / (count[term] + norm) if count[term] else 0.0
         return total
 
-    return {id_: max(score(f.terms) for f in r.fragments) for id_, r in world.items()}
+    return {id_: max(map(score, documents_of(r)), default=0.0) for id_, r in world.items()}
 
 
 def by_id(snapshot: OwnerSnapshot, values: NDArray[np.float64]) -> dict[MemoryId, float]:
@@ -79,6 +81,11 @@ def mean_of(fragments: Sequence[Fragment]) -> NDArray[np.float64] | None:
     return mean.astype(np.float16).astype(np.float64)
 
 
+def live_pairs(snapshot: OwnerSnapshot) -> list[tuple[int, int]]:
+    pairs = zip(snapshot.pairs["row"].tolist(), snapshot.pairs["one"].tolist(), strict=True)
+    return [(row, one) for row, one in pairs if snapshot.live[row]]
+
+
 def check_is(snapshot: OwnerSnapshot, world: dict[MemoryId, SearchRow]) -> None:
     """The snapshot searches exactly this world, against naive implementations; what is kept up to date is exact."""
     assert len(snapshot) == len(world)
@@ -89,6 +96,9 @@ def check_is(snapshot: OwnerSnapshot, world: dict[MemoryId, SearchRow]) -> None:
         expected = naive_bm25({"tea": 2**0.5, "茶": 1, "5432": 1, "unheard": 1}, world, 1.2, 0.6)
         best = snapshot.best_of_documents(lexical.scores)
         assert by_id(snapshot, best) == pytest.approx(expected, abs=1e-8)
+    rows_by_pair = [(snapshot.heads[r].id, snapshot.strings.string(a)) for r, a in live_pairs(snapshot)]
+    told = [(id_, one) for id_, r in world.items() for one, _ in names_in(r.head.current)]
+    assert sorted(rows_by_pair) == sorted(told)
     probe = random_unit(5)
     found = by_id(snapshot, cosines(snapshot, probe))
     for id_, r in world.items():

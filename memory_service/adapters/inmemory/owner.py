@@ -37,6 +37,7 @@ from memory_service.domain.memory import (
     Tier,
     Usage,
 )
+from memory_service.domain.records import ASSERTION_ORDINAL
 from memory_service.domain.reuse import Interval, bucket_of
 from memory_service.domain.vector_clock import Dot, VectorClock
 from memory_service.ports.memory_store import (
@@ -146,7 +147,7 @@ class StoredMemory:
         """Whether it is searched by other words than its own."""
         texts = {v.content_version: v.text for v in self.versions}
         whole = (p for v, p in self.pieces.items() if 0 in p and p[0].text == texts.get(v))
-        return any(len(pieces) > 1 for pieces in whole)
+        return any(len(pieces.keys() - {ASSERTION_ORDINAL}) > 1 for pieces in whole)
 
     def _fragment(self, content_version: int, ordinal: int, piece: _Piece, model_id: str) -> Fragment:
         vector = piece.vectors.get(model_id)

@@ -92,12 +92,16 @@ def held_at(version: MemoryVersion, at: datetime) -> bool:
 
 
 def is_timely(version: MemoryVersion, now: datetime) -> bool:
-    """Whether a claim is worth telling at `now`: it holds then, or is an event.
+    """Whether a claim is worth telling at `now`: it holds then or will, or is an event.
 
-    An event's interval says when it takes place, and people ask before and after; what takes an event out of
-    recalls is its expiry (E17).
+    What lies ahead is asked about before it begins, and says of itself that it has not (`Standing.UPCOMING`). An
+    event's interval says when it takes place, and people ask after it as well; what takes an event out of recalls is
+    its expiry (E17).
     """
-    return version.kind is Kind.EVENT or held_at(version, now)
+    if version.kind is Kind.EVENT or version.valid_to is None:
+        return True
+    never = version.valid_from is not None and version.valid_from >= version.valid_to
+    return now < version.valid_to and not never
 
 
 def is_current(head: MemoryHead, now: datetime) -> bool:
@@ -137,7 +141,15 @@ def held_rows(snapshot: OwnerSnapshot, at: datetime) -> Mask:
 
 def timely_rows(snapshot: OwnerSnapshot, now: datetime) -> Mask:
     """`is_timely` of every row, shape (rows,)."""
-    mask: Mask = held_rows(snapshot, now) | (snapshot.rows["kind"] == KIND_CODE[Kind.EVENT])
+    start, end = snapshot.rows["valid_from"], snapshot.rows["valid_to"]
+    mask: Mask = (microseconds(now) < end) & (start < end) | (snapshot.rows["kind"] == KIND_CODE[Kind.EVENT])
+    return mask
+
+
+def ahead_rows(snapshot: OwnerSnapshot, now: datetime) -> Mask:
+    """Which rows are told of a state that has not begun at `now` (an event takes place, and is no state); (rows,)."""
+    begins, event = snapshot.rows["valid_from"], KIND_CODE[Kind.EVENT]
+    mask: Mask = (begins > microseconds(now)) & (snapshot.rows["kind"] != event)
     return mask
 
 

@@ -73,6 +73,7 @@ class CandidateLists:
         bm25: 0 for no match.
         bm25_strong: see `LexicalScores.strong`.
         names: weight of the names the query mentions, 0 for none.
+        naming: rows that only say what something is called, for a question about something else of it.
         before, after: places (in these arrays) of the session's neighbours, -1 for none.
     """
 
@@ -82,6 +83,7 @@ class CandidateLists:
     before: Ints | None = None
     after: Ints | None = None
     bm25_strong: float = 0.0
+    naming: frozenset[int] = frozenset()
 
     def taking_part(self, fusion: Fusion) -> list[tuple[Floats, float, float]]:
         """(scores, weight, least score that counts as found) of each list that ran, has weight and found."""

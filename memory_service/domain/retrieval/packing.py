@@ -27,7 +27,7 @@ from memory_service.domain.retrieval.slots import NameIndex
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from memory_service.domain.vector_clock import VectorClock
 
-FORMAT_VERSION: Final = 5
+FORMAT_VERSION: Final = 6
 
 _MAGIC: Final = b"MSNP"
 _PREFIX: Final = struct.Struct(">4sH16sI")
@@ -46,6 +46,7 @@ def pack(snapshot: OwnerSnapshot) -> bytes:
     arrays["vectors.vector"] = snapshot.vectors["vector"].astype(np.float16)
     arrays["questions"] = snapshot.questions.total
     tables = {"tags": snapshot.tags, "documents": snapshot.documents, "names": snapshot.names.terms}
+    tables["pairs"] = snapshot.pairs
     for name, table in tables.items():
         arrays |= {f"{name}.{column}": table[column] for column in table.names}
     arrays |= {f"lexical.{name}": array for name, array in snapshot.lexical.arrays().items()}
@@ -158,6 +159,7 @@ def _assembled(header: Mapping[str, Any], arrays: _Arrays) -> OwnerSnapshot:
             "vectors": GrowTable(vectors),
             "tags": arrays.table("tags"),
             "documents": arrays.table("documents"),
+            "pairs": arrays.table("pairs"),
         },
         lexical,
         NameIndex(arrays.strings("name_vocabulary"), arrays.table("names"), arrays["name_sizes"]),

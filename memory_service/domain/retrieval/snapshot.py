@@ -32,8 +32,10 @@ from memory_service.domain.retrieval.columns import (
     Ints,
     Mask,
 )
+from memory_service.domain.retrieval.documents import documents_of
 from memory_service.domain.retrieval.heads import HeadTable
 from memory_service.domain.retrieval.lexical import LexicalIndex
+from memory_service.domain.retrieval.other_names import OtherNames, empty_table, pair_columns
 from memory_service.domain.retrieval.probe import QuestionSum, asks
 from memory_service.domain.retrieval.rows import ROW_COLUMNS, STRING_COLUMNS, row_columns, row_ids
 from memory_service.domain.retrieval.slots import NAME_FIELDS, NameIndex
@@ -45,7 +47,7 @@ _DEAD_SHARE: Final = 0.25
 _ID_ENTRY_BYTES: Final = 200
 _TURN_GAP_MICROSECONDS: Final = 30 * 60 * 1_000_000
 _TINY_LENGTH: Final = 1e-3
-_KEPT: Final = ("row_of", "dead_count", "document_starts", "session_neighbours")
+_KEPT: Final = ("row_of", "dead_count", "document_starts", "session_neighbours", "other_names")
 
 
 class OwnerSnapshot:
@@ -60,6 +62,7 @@ class OwnerSnapshot:
             memories that have a vector of the model.
         questions: the vectors of live memories that ask something.
         tags: columns `row` and `tag`.
+        pairs: of other names; columns `row`, `one` and `other` (see `other_names`).
         strings: the strings that the string columns and tags number.
         live: shape (rows,).
     """
@@ -80,7 +83,7 @@ class OwnerSnapshot:
     ) -> None:
         self.revision, self.clock, self.model_id, self.dimension = revision, clock, model_id, dimension
         self.rows, self.vectors, self.tags = tables["rows"], tables["vectors"], tables["tags"]
-        self.documents = tables["documents"]
+        self.documents, self.pairs = tables["documents"], tables["pairs"]
         self.lexical, self.names, self.strings, self.heads, self.live = lexical, names, strings, heads, live
         self.live.flags.writeable = False
         self.questions = questions
@@ -102,6 +105,7 @@ class OwnerSnapshot:
             "rows": GrowTable({name: np.zeros(0, dtype) for name, dtype in ROW_COLUMNS.items()}),
             "vectors": GrowTable({"row": np.zeros(0, np.int32), "vector": np.zeros((0, dimension), np.float32)}),
             "tags": GrowTable({"row": np.zeros(0, np.int32), "tag": np.zeros(0, np.int32)}),
+            "pairs": empty_table(),
             "documents": GrowTable(
                 {
                     "row": np.zeros(0, np.int32),
@@ -144,9 +148,9 @@ class OwnerSnapshot:
         first = len(self.rows)
         heads = [row.head for row in delta.rows]
         columns = row_columns(heads, self.strings)
-        pieces = [len(row.fragments) for row in delta.rows]
-        columns["documents_end"] = len(self.documents) + np.cumsum(pieces, dtype=np.int64)
-        lexical, documents = self._with_documents(delta.rows, first, dead)
+        texts = [documents_of(row) for row in delta.rows]
+        columns["documents_end"] = len(self.documents) + np.cumsum([len(some) for some in texts], dtype=np.int64)
+        lexical, documents = self._with_documents(texts, first, dead)
         tagged = [(row, self.strings.add(tag)) for row, h in enumerate(heads, first) for tag in h.current.tags]
         tag_columns = np.asarray(tagged, np.int32).reshape(-1, 2)
         names = np.concatenate([*(columns[field] for field in NAME_FIELDS), tag_columns[:, 1]])
@@ -164,6 +168,7 @@ class OwnerSnapshot:
                 "vectors": self.vectors.extended(vectors),
                 "tags": self.tags.extended({"row": tag_columns[:, 0], "tag": tag_columns[:, 1]}),
                 "documents": documents,
+                "pairs": self.pairs.extended(pair_columns((h.current for h in heads), first, self.strings)),
             },
             lexical,
             self.names.extended(np.unique(names).tolist(), self.strings),
@@ -180,10 +185,11 @@ class OwnerSnapshot:
         return snapshot
 
     def _with_documents(
-        self, rows: Sequence[SearchRow], first: int, dead: Sequence[int]
+        self, texts: Sequence[Sequence[Sequence[str]]], first: int, dead: Sequence[int]
     ) -> tuple[LexicalIndex, GrowTable]:
-        owners = [number for number, row in enumerate(rows, first) for _ in row.fragments]
-        documents = [fragment.terms for row in rows for fragment in row.fragments]
+        """With each new memory's documents, those of the rows in `dead` gone."""
+        owners = [number for number, some in enumerate(texts, first) for _ in some]
+        documents = [terms for some in texts for terms in some]
         dying = [number for row in dead for number in self._documents_of(row)]
         ends = self.documents["postings_end"]
         lexical, new_ends = self.lexical.extended(
@@ -265,6 +271,7 @@ class OwnerSnapshot:
 
     def _with(self, *, rows: GrowTable, heads: HeadTable) -> OwnerSnapshot:
         tables = {"rows": rows, "vectors": self.vectors, "tags": self.tags, "documents": self.documents}
+        tables["pairs"] = self.pairs
         changed = OwnerSnapshot(
             self.revision,
             self.clock,
@@ -292,7 +299,9 @@ class OwnerSnapshot:
         columns["documents_end"] = np.cumsum(np.diff(self.rows["documents_end"], prepend=0)[kept])
         tags = self.tags.taken(self.live[self.tags["row"]])
         vectors = self.vectors.taken(self.live[self.vectors["row"]])
-        used = np.unique(np.concatenate([tags["tag"], *(columns[name] for name in STRING_COLUMNS)]))
+        pairs = self.pairs.taken(self.live[self.pairs["row"]])
+        named = (tags["tag"], pairs["one"], pairs["other"])
+        used = np.unique(np.concatenate([*named, *(columns[name] for name in STRING_COLUMNS)]))
         used = used[used != ABSENT]
         numbers = np.full(len(self.strings) + 1, ABSENT, np.int32)
         numbers[used] = np.arange(len(used))
@@ -300,6 +309,8 @@ class OwnerSnapshot:
             columns[name] = numbers[columns[name]]
         strings = Interner(self.strings.string(int(number)) for number in used)
         tags = tags.replaced("tag", numbers[tags["tag"]])
+        for name in ("one", "other"):
+            pairs = pairs.replaced(name, numbers[pairs[name]])
         names = np.unique(np.concatenate([tags["tag"], *(columns[name] for name in NAME_FIELDS)]))
         return OwnerSnapshot(
             self.revision,
@@ -311,6 +322,7 @@ class OwnerSnapshot:
                 "vectors": _renumbered(vectors, places),
                 "tags": _renumbered(tags, places),
                 "documents": documents,
+                "pairs": _renumbered(pairs, places),
             },
             lexical,
             NameIndex.empty().extended(names.tolist(), strings),
@@ -407,12 +419,17 @@ class OwnerSnapshot:
         return before, after
 
     @cached_property
+    def other_names(self) -> OtherNames:
+        """What is called by several names (C8)."""
+        return OtherNames(self.pairs, self.strings, self.live)
+
+    @cached_property
     def nbytes(self) -> int:
         """About how many bytes this snapshot keeps alive, Python objects included (a little high).
 
         Heads that are still packed count as both bytes and objects, since recalls will make objects of them.
         """
-        tables = (self.rows, self.vectors, self.tags, self.documents)
+        tables = (self.rows, self.vectors, self.tags, self.documents, self.pairs)
         arrays = sum(table.nbytes for table in tables) + self.live.nbytes
         objects = int(self.rows["head_bytes"][self.live].sum()) + self.heads.packed_nbytes
         index = self.lexical.nbytes + self.names.nbytes + self.strings.nbytes
