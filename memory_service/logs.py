@@ -29,9 +29,24 @@ def configure(level: str, log_format: LogFormat) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(numeric),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=_standard_error,
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(
         level=max(numeric, logging.WARNING), stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
     )
+
+
+class _StandardError:
+    """Prints to whatever is standard error at the time, so that one made early never holds a closed file."""
+
+    def msg(self, message: str) -> None:
+        """Print one line."""
+        sys.stderr.write(f"{message}\n")
+        sys.stderr.flush()
+
+    log = debug = info = warn = warning = error = err = critical = fatal = failure = exception = msg
+
+
+def _standard_error(*_: object) -> _StandardError:
+    return _StandardError()

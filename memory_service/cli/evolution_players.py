@@ -27,6 +27,7 @@ from memory_service.cli.evolution import (
 from memory_service.client import (
     Dot,
     Effect,
+    Kind,
     Memory,
     MemoryFilter,
     NotFound,
@@ -192,7 +193,9 @@ def is_past(memory: Memory, as_of: datetime | None, now: datetime) -> bool:
     at = as_of or now
     if memory.valid_to is not None and memory.valid_to <= at:
         return True
-    if memory.valid_from is not None and memory.valid_from > at:
+    # A date ahead is what an event or a task claims of itself now; a state that has not begun does not hold.
+    dated = memory.kind in (Kind.EVENT, Kind.TASK)
+    if memory.valid_from is not None and memory.valid_from > at and (as_of is not None or not dated):
         return True
     if as_of is not None:
         return False

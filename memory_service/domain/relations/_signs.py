@@ -135,7 +135,8 @@ VERIFIED_RE: Final = re.compile(
 
 # Goes back to what held before.
 RETURN_RE: Final = re.compile(
-    r"\bback\b|\bagain\b|\bre(?:join|instat|sum|stor|vert|turn)\w*|\b(?:like|as) (?:it was )?before\b|\bonce more\b"
+    r"\bback (?:with|to|on|in|at|for|doing|using)\b|\bback\s*[.!]|\bagain\b"
+    r"|\bre(?:join|instat|sum|stor|vert)\w*|\breturn(?:ed|ing)? to\b|\b(?:like|as) (?:it was )?before\b|\bonce more\b"
     r"|又|[换吃用改搬坐住转调退迁挪拿走]回|回(?:到|归)|(?:还是|实实|重新|再|已经|决定)回|恢复|重新|还是|照旧|原来的",
 )
 
@@ -202,5 +203,8 @@ CONTRAST_RE: Final = re.compile(
 PREFERRED_OVER_RE: Final = re.compile(
     r"\b(prefers?|choose|chooses|chose|picks?|favou?rs?|likes?|loves?|any day|every time)\b([^,.;]{0,40}?)\bover\s"
 )
-PREFERRED_TO_RE: Final = re.compile(r"\b(prefers?|sooner|rather)\b([^,.;]+?)\s(?:to|than)\s")
+PREFERRED_TO_RE: Final = re.compile(
+    r"\b(prefers?|sooner|rather)\b(?!\s+to\b)([^,.;]+?)(?<!\bdue)(?<!\bclose)(?<!\bnear)(?<!\bnext)(?<!\bback)(?<!\bgoing)"
+    r"(?<!\baccording)(?<!\bused)(?<!\bup)\s(?:to|than)\s"
+)
 PREFERRED_ZH_RE: Final = re.compile(r"(?:比起|与其|相比)([^,\uff0c更还宁不我]+)[,\uff0c]?")

@@ -25,7 +25,7 @@ def may_concern(earlier: Reading, later: Reading) -> bool:
     small, large = (earlier, later) if len(earlier.terms) <= len(later.terms) else (later, earlier)
     if any(weight > NEAR_WEIGHT and term in large.terms for term, weight in small.terms.items()):
         return True
-    if small.language != "zh" or len(small.grams) < 2:
+    if "zh" not in (small.language, large.language) or min(len(small.grams), len(large.grams)) < 2:
         return not small.terms and not small.grams.isdisjoint(large.grams)
     return len(small.grams & large.grams) >= 2
 

@@ -47,6 +47,8 @@ UNRELATED_COSINE: Final = 0.2
 OTHER_VALUE: Final = "another_value"
 """The reason of a judgement by `another_value`."""
 OTHER_VALUE_CERTAINTY: Final = 0.9
+WORDS_MAX: Final = 16
+"""Most content words of a statement that another may replace by a value, a topic or a denial alone."""
 TOPIC_REPLACED: Final = "topic_replaced"
 """The reason of a judgement by `topic_replaced`."""
 DENIED_OUTRIGHT: Final = "denied_outright"
@@ -97,12 +99,15 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
     if not same_slot and _unrelated(found, cosine):
         return Judgement(_D, 0.95, "nothing_in_common")
     passes = _passes(earlier, later)
-    other_value = None if passes else another_value(earlier, later, found, cosine)
+    # What is read word by word below must be one claim; of a long text too much is shared by chance.
+    short = max(len(earlier.order), len(later.order)) <= WORDS_MAX
+    passes_by = passes or not short
+    other_value = None if passes_by else another_value(earlier, later, found, cosine)
     if other_value is not None:
         return Judgement(other_value, OTHER_VALUE_CERTAINTY, OTHER_VALUE)
-    if not passes and topic_replaced(earlier, later, found, cosine):
+    if not passes_by and topic_replaced(earlier, later, found, cosine):
         return Judgement(_U, OTHER_VALUE_CERTAINTY, TOPIC_REPLACED)
-    if not passes and _denied_outright(earlier, later, found):
+    if not passes_by and _denied_outright(earlier, later, found):
         replaces = found["change"] or found["hint"] or found["correction"] or "verified" in later.signs
         return Judgement(_U if replaces else _O, DENIED_CERTAINTY, DENIED_OUTRIGHT)
     shares = _shares(found, cosine, same_slot)

@@ -126,6 +126,8 @@ _HARMLESS_RE: Final = re.compile(
     r"\b(?:with )?no (?:trouble|problems?|bother|harm|exceptions?|extensions?)\b|\bnot? at all bad\b"
 )
 _NAMED_RE: Final = re.compile(r"\b(?:is|are|was|am) (?:called|named)\b|'s name is\b|\bname's\b")
+# A heading in brackets says where a note belongs, not what it claims.
+_HEADING_RE: Final = re.compile(r"^\s*(?:[【\[][^】\]]{1,80}[】\]]\s*)+(?=\S)")
 _USED_TO_RE: Final = re.compile(r"\bused to\b")
 # "There is no day on which I do not": every day.
 _NOT_ONE_ZH_RE: Final = re.compile(r"没有?[一哪]([天个次回年月])([^不,。]{0,3})不")
@@ -267,6 +269,7 @@ def read(text: str) -> Reading:
 @lru_cache(maxsize=4_096)
 def _read(text: str) -> Reading:
     folded = _SUBJECT_RE.sub(" i ", normalise(text)) if "user" in text or "User" in text else normalise(text)
+    folded = _HEADING_RE.sub("", folded)
     folded = folded.replace("用户", "我").replace("\u2019", "'").strip()
     folded = signs.NOBODY_BUT_EN_RE.sub("only", folded)
     folded = signs.NOBODY_BUT_ZH_RE.sub(r"只有\1", folded)
