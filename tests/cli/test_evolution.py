@@ -24,7 +24,7 @@ from memory_service.cli.evolution import (
 )
 from memory_service.cli.evolution_players import is_past
 from memory_service.cli.form import DatasetError
-from memory_service.client import Status
+from memory_service.client import Kind, Status
 from tests.cli.conftest import Shell
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -128,6 +128,7 @@ def test_a_version_stands_for_what_was_said_up_to_it() -> None:
 class _Memory:
     def __init__(self, status: Status = Status.ACTIVE, valid_from: Any = None, valid_to: Any = None) -> None:
         self.status, self.valid_from, self.valid_to, self.expires_at = status, valid_from, valid_to, None
+        self.kind = Kind.FACT
 
 
 def past(memory: Any, as_of: datetime | None = None) -> bool:

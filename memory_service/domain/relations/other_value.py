@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from memory_service.domain.relations.change_words import CHANGE_WORDS, ENDING_WORDS
-from memory_service.domain.relations.quantities import CODE, clashing
+from memory_service.domain.relations.quantities import BARE, CODE, clashing
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import StatementRelation
 from memory_service.domain.relations.subjects import has, of_other_things, one_subject
@@ -21,6 +21,8 @@ _TOPIC_MIN: Final = 1.0
 """Weight of the words both have, numbers and words of change aside, when the later one says that it changed."""
 _TOPIC_MIN_UNSAID: Final = 1.6
 """The same when nothing says so."""
+_TOPIC_MIN_NAMED: Final = 2.6
+"""The same for a number that may be a name: "fact number 3", "note 4"."""
 _TOPIC_ALONE_MIN: Final = 2.2
 """The same when neither opens with what the other has."""
 _LEFT_MAX_UNSAID: Final = 1.7
@@ -79,6 +81,8 @@ def another_value(
     if any(_followed_apart(earlier, later, term, names=True) for term in earlier.terms if term in later.terms):
         return None
     least = _TOPIC_MIN if counted else _TOPIC_MIN_UNSAID
+    if kinds[0].startswith("=") or (kinds[0] == BARE and earlier.language == "en"):
+        least = _TOPIC_MIN_NAMED  # "fact number 3" may be one of many, by its number
     enough = topic >= least and found["plain_left_both"] <= _LEFT_MAX_UNSAID
     if enough and (cosine is None or cosine >= _COSINE_MIN_UNSAID) and not found["moment"]:
         return StatementRelation.OPPOSITE

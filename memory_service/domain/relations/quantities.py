@@ -77,6 +77,14 @@ _NO_UNIT_EN: Final = frozenset(
     )
     for word in line.split()
 )
+_NUMBERED_EN: Final = frozenset(
+    word
+    for line in (
+        "number no nr note item fact step entry record case ticket issue order page chapter part row line message memory",
+        "thing test file doc document task question example",
+    )
+    for word in line.split()
+)
 _NO_LABEL_EN: Final = frozenset(
     word
     for line in (
@@ -224,6 +232,8 @@ def _numbers_en(text: str) -> Iterator[Quantity]:
         if unit and unit not in _NO_UNIT_EN:
             stem = stem_english(unit)
             yield _UNIT_EN.get(stem, stem), value
+        elif label in _NUMBERED_EN:
+            continue  # names one of many, and is no value of anything
         elif label and label not in _NO_LABEL_EN and label not in ENGLISH_NUMBERS:
             yield f"={stem_english(label)}", value
         else:
