@@ -56,7 +56,6 @@ APART = [
     ("西岭项目验收排在5月8日。", "刚跟甲方确认过，滨河项目4月24日验收。"),
     ("彩票中了五块，请同事吃了根烤肠。", "楼下彩票店换成了修脚店。"),
     ("Server alpha has 16 GB.", "Server beta has 32 GB."),
-    ("Rosa is our treasurer.", "Rosa just bought a very loud parrot."),
     ("User has a back injury.", "User prefers audio learning methods due to their back injury."),
     ("Tarn & Daughters: year end 31 March.", "Tarn Valley Joinery: year end 30 June."),
 ]
@@ -64,7 +63,7 @@ APART = [
 TOGETHER = [
     (
         "My dentist is Dr Okafor.",
-        "We ended up moving over to the Norham practice, so my dentist is Dr Lindqvist now.",
+        "We ended up moving to the Norham practice, so my dentist is Dr Lindqvist now.",
     ),
     ("My gym's Ironside.", "I've switched gyms to Pulse, it's got a pool."),
     ("My rent is 1,150 a month.", "Letter from the landlord: rent goes up to 1,240 from the 1st of March."),

@@ -41,6 +41,8 @@ _SEVERAL: Final = frozenset(
 _COSINE_MIN: Final = 0.25
 _COSINE_MIN_UNSAID: Final = 0.45
 _WORD_CHANGED: Final = 0.3
+_THINGS_ZH: Final = frozenset("店室馆号费卡机包票车单表群站口厅码")
+"""What makes another thing of the word before it: 彩票, 彩票店."""
 _DIGIT_RE: Final = re.compile(r"\d")
 _COUNTS_RE: Final = re.compile(r"[\d一二三四五六七八九十几每]")
 _WEEKDAYS: Final = frozenset(
@@ -169,6 +171,8 @@ def _followed_apart(earlier: Reading, later: Reading, topic: str, *, names: bool
         return False
     if _COUNTS_RE.search(mine) or _COUNTS_RE.search(its):
         return False
+    if its in _THINGS_ZH:
+        return True
     if its in CHANGE_WORDS or its in later.measures or not mine:
         return False
     return not its.isascii() or later.terms.get(its, 0.0) >= 1.0

@@ -80,8 +80,8 @@ _NO_UNIT_EN: Final = frozenset(
 _NUMBERED_EN: Final = frozenset(
     word
     for line in (
-        "number no nr note item fact step entry record case ticket issue order page chapter part row line message memory",
-        "thing test file doc document task question example",
+        "number no nr note item fact step entry record case ticket issue order page chapter part row line message",
+        "memory thing test file doc document task question example",
     )
     for word in line.split()
 )
