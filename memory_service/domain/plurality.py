@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from memory_service.domain.text.traditional import to_simplified
+
 _ONE: Final = frozenset(["means", "is", "equals", "status", "address", "bus", "class", "glasses", "news", "series"])
 _SEVERAL: Final = frozenset(
     [
@@ -126,6 +128,7 @@ _SEVERAL: Final = frozenset(
 
 def may_hold_several(predicate: str) -> bool:
     """Whether several values of a normalised predicate name (`best_friend`) may hold at once."""
+    predicate = to_simplified(predicate)
     last = predicate.rsplit("_", 1)[-1]
     if predicate in _SEVERAL or last in _SEVERAL:
         return True

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from memory_service.domain.memory import Assertion, JsonValue, Visibility
 from memory_service.domain.text import normalise, same_text_key
+from memory_service.domain.text.traditional import to_simplified
 
 _SEPARATOR = "\x1f"
 _SELF_NAMES = frozenset({"user", "me", "i", "myself", "the user", "用户", "我", "本人"})
@@ -34,7 +35,7 @@ def audience(visibility: Visibility, agent: str) -> str:
 
 def slot_of_assertion(subject: str, predicate: str, who: str = "shared") -> str:
     """Slot key of a structured statement; `predicate` is canonical."""
-    return _SEPARATOR.join((who, "a", normalise(canonical_subject(subject)), predicate))
+    return _SEPARATOR.join((who, "a", normalise(canonical_subject(subject)), to_simplified(predicate)))
 
 
 def slot_of_topic(topic: str, who: str = "shared") -> str:

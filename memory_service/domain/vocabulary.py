@@ -12,6 +12,7 @@ from memory_service.domain import limits
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.memory import Cardinality, Kind, MergePolicy
 from memory_service.domain.text.storable import check_storable
+from memory_service.domain.text.traditional import to_simplified
 
 
 class UnknownPredicates(StrEnum):
@@ -148,6 +149,7 @@ class Vocabulary:
     predicates: Mapping[str, Predicate]
     unknown: UnknownPredicates = UnknownPredicates.REFUSE
     _by_name: Mapping[str, Predicate] = field(init=False, repr=False)
+    _by_folded: Mapping[str, Predicate] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         names: dict[str, Predicate] = {}
@@ -156,7 +158,11 @@ class Vocabulary:
                 known = names.setdefault(normalise_name(name), predicate)
                 if known is not predicate:
                     raise ValueError(f"{name!r} names both {known.name!r} and {predicate.name!r}")
+        folded: dict[str, Predicate] = {}
+        for name, predicate in names.items():
+            folded.setdefault(to_simplified(name), predicate)
         object.__setattr__(self, "_by_name", names)
+        object.__setattr__(self, "_by_folded", folded)
 
     @classmethod
     def of(
@@ -270,8 +276,11 @@ class Vocabulary:
         return found
 
     def find(self, name: str) -> Predicate | None:
-        """The predicate with this name or alias, whatever its case and separators."""
-        return self._by_name.get(normalise_name(name))
+        """The predicate with this name or alias, whatever its case, separators and, in Chinese, its script."""
+        return self._named(normalise_name(name))
+
+    def _named(self, normal: str) -> Predicate | None:
+        return self._by_name.get(normal) or self._by_folded.get(to_simplified(normal))
 
     def resolve(self, name: str, field_name: str) -> Predicate:
         """The predicate to store a statement under.
@@ -281,7 +290,7 @@ class Vocabulary:
                 nothing is left of the name after normalisation.
         """
         normal = normalise_name(name)
-        found = self._by_name.get(normal)
+        found = self._named(normal)
         if found is not None:
             return found
         if self.unknown is UnknownPredicates.REFUSE or not normal:

@@ -13,6 +13,7 @@ import numpy as np
 from memory_service.adapters.embedders.text import clean_text
 from memory_service.adapters.embedders.weights import unavailable
 from memory_service.domain.errors import MemoryServiceError, Reason, Unavailable
+from memory_service.domain.text.traditional import to_simplified
 from memory_service.ports.embedder import EmbeddingModel, FloatMatrix
 
 
@@ -96,7 +97,7 @@ class LocalEmbedder:
 
     def _compute(self, texts: Sequence[str]) -> FloatMatrix:
         try:
-            vectors = self._loaded().encode([clean_text(text) for text in texts])
+            vectors = self._loaded().encode([to_simplified(clean_text(text)) for text in texts])
         except MemoryServiceError:
             raise
         except Exception as error:  # native runtimes raise classes of their own; the text must not be quoted

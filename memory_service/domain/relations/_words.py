@@ -134,7 +134,7 @@ SAME_CHINESE: Final = """
 早饭 早餐
 午饭 午餐
 米饭 饭
-短信 信息 消息
+短信 信息 消息 简讯
 电话 来电
 截止 最迟 最晚
 抽烟 吸烟
@@ -167,6 +167,24 @@ SAME_CHINESE: Final = """
 生日 出生
 车 汽车
 楼 层
+软件 软体
+网络 网路
+数据库 资料库
+服务器 伺服器
+屏幕 萤幕
+鼠标 滑鼠
+硬盘 硬碟
+打印 列印
+出租车 计程车
+地铁 捷运
+公交车 公交 公车
+自行车 脚踏车 单车
+方便面 泡面
+菠萝 凤梨
+空调 冷气
+幼儿园 幼稚园
+项目 专案
+质量 品质
 """
 
 # Each line: what is affirmed | what denies it. Either is read as the first word, the second also as a denial.

@@ -10,6 +10,7 @@ from typing import Final
 
 from memory_service.domain.relations.preference import preference
 from memory_service.domain.text.storable import normalise, same_text_key
+from memory_service.domain.text.traditional import to_simplified
 
 # After a negator they say how far it goes: "not very tall", "not quite done", 不很.
 _FILL_RE: Final = re.compile(
@@ -37,6 +38,7 @@ def bare_wording(text: str) -> str:
 
     Equal keys are the only ground on which two statements are one claim (see `acting`, `domain.merging`).
     """
+    text = to_simplified(text)
     found = preference(text)
     return found.key if found is not None else _without_fillers(text)
 

@@ -20,6 +20,7 @@ from memory_service.domain.text.scripts import HAN, Language, language_of
 from memory_service.domain.text.segment import cut_words
 from memory_service.domain.text.stopwords import CHINESE_STOP_WORDS
 from memory_service.domain.text.storable import normalise, same_text_key
+from memory_service.domain.text.traditional import to_simplified
 
 CHARS_MAX: Final = 600
 """A statement is one claim; of a longer text its beginning is read."""
@@ -259,11 +260,11 @@ _MEASURE_TERMS: Final = (
 
 
 def read(text: str) -> Reading:
-    """Read one statement, English, Chinese or both; its first 600 characters. Never raises.
+    """Read one statement, English, Chinese (in either script) or both; its first 600 characters. Never raises.
 
     Loads the Chinese dictionary at the first Chinese text.
     """
-    return _read(text[:CHARS_MAX])
+    return _read(to_simplified(text[:CHARS_MAX]))
 
 
 @lru_cache(maxsize=4_096)

@@ -20,6 +20,7 @@ from memory_service.domain.text.analysis import analyse
 from memory_service.domain.text.naming import TEXT_CHARS_MAX, Pair, other_names, tidy_pairs
 from memory_service.domain.text.scripts import UNSPACED
 from memory_service.domain.text.stopwords import CHINESE_STOP_WORDS, ENGLISH_STOP
+from memory_service.domain.text.traditional import to_simplified
 from memory_service.domain.vocabulary import normalise_name
 
 Bm25 = Callable[[Sequence[str]], tuple[Floats, float]]
@@ -118,12 +119,12 @@ def names_in(version: MemoryVersion) -> tuple[Pair, ...]:
 
 
 def _asserted(assertion: Assertion) -> tuple[Pair, ...]:
-    predicate, value = normalise_name(assertion.predicate), assertion.object
+    predicate, value = to_simplified(normalise_name(assertion.predicate)), assertion.object
     if not isinstance(value, str) or assertion.subject == SELF:
         return ()
     if predicate not in _NAMING_PREDICATES and predicate not in _NAMES:
         return ()
-    subject = _OWN_RE.sub("", assertion.subject)
+    subject, value = _OWN_RE.sub("", to_simplified(assertion.subject)), to_simplified(value)
     both = _PAREN_RE.match(value)
     names = (value,) if both is None else (both["one"], both["other"])
     found = [(subject, name) for name in names]
@@ -198,6 +199,7 @@ class OtherNames:
         Args:
             usable: rows whose word counts, shape (rows,): what whoever asks may see, and holds.
         """
+        query = to_simplified(query)  # as the names are
         met: dict[_Known, None] = {}
         for key in dict.fromkeys(_keys_of_query(query)):
             met |= dict.fromkeys(known for known in self._by_key.get(key, ()) if usable[known.row])
@@ -253,7 +255,7 @@ def named_list(
     there = np.max([(scores / scores.max()) ** 2 for scores in found], axis=0)
     total = np.round(rest + worth * there, 9)
     told = {row for one in phrasings for row in one.rows}
-    if not asked or _NAMING_QUESTION_RE.search(query):
+    if not asked or _NAMING_QUESTION_RE.search(to_simplified(query)):
         return NamedList(total, strong + worth)
     naming = {row for row in told if not set(asked).intersection(analyse(texts[row]))}
     elsewhere = (rest > 0) & (there >= _THERE) & ~np.isin(rows, list(naming))

@@ -27,7 +27,7 @@ from memory_service.domain.retrieval.slots import NameIndex
 from memory_service.domain.retrieval.snapshot import OwnerSnapshot
 from memory_service.domain.vector_clock import VectorClock
 
-FORMAT_VERSION: Final = 6
+FORMAT_VERSION: Final = 7
 
 _MAGIC: Final = b"MSNP"
 _PREFIX: Final = struct.Struct(">4sH16sI")

@@ -24,6 +24,7 @@ from memory_service.domain.text.analysis import token_terms, tokens
 from memory_service.domain.text.scripts import UNSPACED
 from memory_service.domain.text.stopwords import CHINESE_STOP_CHARS
 from memory_service.domain.text.storable import normalise
+from memory_service.domain.text.traditional import to_simplified
 
 SKELETON_SHARE: Final = 0.6
 QUESTION_SHARE: Final = 0.7
@@ -60,6 +61,7 @@ def skeleton(query: str, index: LexicalIndex) -> str:
             in more than three.
     """
     text = unicodedata.normalize("NFKC", query)[:_SKELETON_CHARS]
+    folded = to_simplified(text)  # as the index is; places stay those of the text
     common = max(_COMMON_MIN, _COMMON_SHARE * index.live_count)
     kept: list[str] = []
     pieces, spaced = 0, True
@@ -70,7 +72,8 @@ def skeleton(query: str, index: LexicalIndex) -> str:
         if sort == "mark":
             kept.append(piece)
         elif sort == "unspaced":
-            if piece in CHINESE_STOP_CHARS or index.frequency(piece) > common:
+            char = folded[match.start()]
+            if char in CHINESE_STOP_CHARS or index.frequency(char) > common:
                 kept.append(piece)
         elif all(index.frequency(term) > common for term in _terms(piece)):
             kept.append(piece)

@@ -21,6 +21,7 @@ from memory_service.domain.session.evasions import (
 )
 from memory_service.domain.session.model import Turn, TurnRole
 from memory_service.domain.session.signals import is_question, sentences
+from memory_service.domain.text.traditional import to_simplified
 
 _CLAUSE_RE: Final = re.compile(
     r"[,，、;；:：…]+\s*|\s+[-\u2013\u2014]+\s+|\.{2,}\s*|\s+(?=(?:but|because|though|although)\s)|(?<=[\u4e00-\u9fff])(?=但是?|不过|可是|因为)",
@@ -31,7 +32,7 @@ _END: Final = " \t.!?。！？~～\"'\u201c\u201d()（）"
 
 def is_answer(turn: Turn) -> bool:
     """Whether the user actually answers in a turn: in one sentence at least."""
-    return turn.role is TurnRole.USER and any(_answers(sentence) for sentence in sentences(turn.text))
+    return turn.role is TurnRole.USER and any(_answers(sentence) for sentence in sentences(to_simplified(turn.text)))
 
 
 def _answers(sentence: str) -> bool:

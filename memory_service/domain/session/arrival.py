@@ -9,6 +9,7 @@ from typing import Final
 
 from memory_service.domain.session.model import ToolStatus, Turn, TurnRole, TurnTag
 from memory_service.domain.session.signals import CHARS_READ, terms_of
+from memory_service.domain.text.traditional import to_simplified
 
 _CORRECTION_RE: Final = re.compile(
     r"^(?:no|nope|wrong)[,.!]\s|\b(?:that(?:['\u2019]s| is| was)? (?:not (?:right|correct|what i)|wrong"
@@ -47,7 +48,7 @@ def tags_of(turn: Turn, before: Sequence[Turn]) -> tuple[TurnTag, ...]:
         return (TurnTag.TOOL_FAILURE,) if turn.tool_status is ToolStatus.FAILED else ()
     if turn.role is not TurnRole.USER:
         return ()
-    text = turn.text[:CHARS_READ]
+    text = to_simplified(turn.text[:CHARS_READ])
     tags = []
     if _CORRECTION_RE.search(text):
         tags.append(TurnTag.CORRECTION)
@@ -61,7 +62,7 @@ def tags_of(turn: Turn, before: Sequence[Turn]) -> tuple[TurnTag, ...]:
 @lru_cache(1_024)
 def _words(text: str) -> frozenset[str]:
     """Words between spaces, or the characters of a text without: a quick look at how much two texts share."""
-    folded = text[:CHARS_READ].casefold()
+    folded = to_simplified(text[:CHARS_READ]).casefold()
     words = folded.split()
     return frozenset(words if 8 * len(words) > len(folded) else folded)
 

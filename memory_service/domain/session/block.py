@@ -13,6 +13,7 @@ from memory_service.domain.session.model import StateBlock, Turn, TurnRole
 from memory_service.domain.session.revising import replaced, withdrawn
 from memory_service.domain.session.signals import CHARS_READ, Revised, Signal, is_question, read, sentences, terms_of
 from memory_service.domain.text import language_of, normalise
+from memory_service.domain.text.traditional import to_simplified
 
 ITEMS_MAX: Final = 12
 ENTITIES_MAX: Final = 16
@@ -121,7 +122,11 @@ def _without_done(state: StateBlock, text: str) -> StateBlock:
 
 def entities(text: str) -> tuple[str, ...]:
     """Names, quoted titles and figures of a text, in order, each once."""
-    found = (match.group(1) or match.group() for match in _ENTITY_RE.finditer(text[:CHARS_READ]))
+    read_in = text[:CHARS_READ]
+    found = (
+        read_in[slice(*match.span(1 if match.group(1) else 0))]
+        for match in _ENTITY_RE.finditer(to_simplified(read_in))
+    )
     return tuple(dict.fromkeys(name.strip()[:NAME_CHARS_MAX] for name in found if name.strip() and name not in _STOP))
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from memory_service.domain.session.model import StateBlock, Turn
 from memory_service.domain.session.revision_cues import FILLING_RE, VALUE_RES
 from memory_service.domain.session.signals import Revised, sentences, terms_of
+from memory_service.domain.text.traditional import to_simplified
 
 Cut = Callable[[str], str]
 
@@ -69,16 +70,18 @@ def _place(text: str, said: Sequence[Turn]) -> int:
 
 
 def _sorts(text: str) -> frozenset[int]:
-    return frozenset(number for number, pattern in enumerate(VALUE_RES) if pattern.search(text))
+    folded = to_simplified(text)
+    return frozenset(number for number, pattern in enumerate(VALUE_RES) if pattern.search(folded))
 
 
 def _worded(old: str, revised: Revised) -> str:
     """The old words with the new values where only values are said, else what was said."""
-    text, rest = old, revised.rest
+    text, rest = old, to_simplified(revised.rest)
+    said = rest
     for pattern in VALUE_RES:
-        new, held = pattern.findall(revised.rest), list(pattern.finditer(text))
+        new, held = list(pattern.finditer(said)), list(pattern.finditer(to_simplified(text)))
         if len(new) == 1 and len(held) == 1 and " → " not in old:
-            text = f"{text[: held[0].start()]}{new[0]}{text[held[0].end() :]}"
+            text = f"{text[: held[0].start()]}{revised.rest[slice(*new[0].span())]}{text[held[0].end() :]}"
             rest = pattern.sub(" ", rest)
     rest = FILLING_RE.sub(" ", rest)
     said_too = terms_of(rest) <= terms_of(old) if rest.strip() else True

@@ -1,4 +1,7 @@
-"""Reads what the sentences of a turn do to the state of a conversation. By rule, English and Chinese (S2)."""
+"""Reads what the sentences of a turn do to the state of a conversation. By rule, English and Chinese (S2).
+
+Rules look at a sentence in Simplified Chinese, place by place the same; what a signal says is as it was written.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ from memory_service.domain.session.revision_cues import (
     WITHDRAW_RE,
 )
 from memory_service.domain.text import analyse, language_of
+from memory_service.domain.text.traditional import to_simplified
 
 CHARS_READ: Final = 2_000
 """Of a turn no more is read for its state."""
@@ -112,7 +116,7 @@ def terms_of(text: str) -> frozenset[str]:
 
 def is_question(sentence: str) -> bool:
     """Whether a sentence asks."""
-    return QUESTION_RE.search(sentence) is not None
+    return QUESTION_RE.search(to_simplified(sentence)) is not None
 
 
 def read(turn: Turn) -> tuple[Signal, ...]:
@@ -133,7 +137,7 @@ def _joined(said: list[str]) -> list[str]:
     """Sentences, of which one that only corrects ("No, wait.") begins the next."""
     joined: list[str] = []
     for sentence in said:
-        if joined and CORRECT_RE.fullmatch(joined[-1] + " ") and not is_question(joined[-1]):
+        if joined and CORRECT_RE.fullmatch(to_simplified(joined[-1]) + " ") and not is_question(joined[-1]):
             joined[-1] = f"{joined[-1]} {sentence}"
         else:
             joined.append(sentence)
@@ -141,9 +145,10 @@ def _joined(said: list[str]) -> list[str]:
 
 
 def _confirms(sentence: str) -> bool:
-    if len(sentence) > _CONFIRMATION_CHARS_MAX or SIGNALS[SignalKind.CONFIRMATION].match(sentence) is None:
+    folded = to_simplified(sentence)
+    if len(folded) > _CONFIRMATION_CHARS_MAX or SIGNALS[SignalKind.CONFIRMATION].match(folded) is None:
         return False
-    return not is_question(sentence) and BUT_RE.search(sentence) is None
+    return not is_question(folded) and BUT_RE.search(folded) is None
 
 
 def _of_sentence(sentence: str, role: TurnRole) -> list[Signal]:
@@ -158,9 +163,9 @@ def _of_sentence(sentence: str, role: TurnRole) -> list[Signal]:
 
 def _revision(sentence: str) -> tuple[SignalKind, Revised] | None:
     """Whether a sentence replaces or withdraws something, and what it says; None for questions and suppositions."""
-    if is_question(sentence) or HYPOTHETICAL_RE.search(sentence):
+    plain = to_simplified(sentence).replace("\u2019", "'")
+    if is_question(plain) or HYPOTHETICAL_RE.search(plain):
         return None
-    plain = sentence.replace("\u2019", "'")
     away, correct, actually = TURN_AWAY_RE.match(plain), CORRECT_RE.match(plain), ACTUALLY_RE.match(plain)
     cue = away or correct
     rest = plain[cue.end() :].strip() if cue else plain
@@ -171,16 +176,22 @@ def _revision(sentence: str) -> tuple[SignalKind, Revised] | None:
     if cue is None and actually is not None and (_comes_instead(plain[actually.end() :], None) or _is_value(plain)):
         return SignalKind.REVISION, _revised(sentence, plain[actually.end() :].strip(), actually)
     if _TRAILING_RE.search(plain) and _is_value(plain):
-        return SignalKind.REVISION, Revised(sentence, plain, bare=True)
+        return SignalKind.REVISION, Revised(sentence, _ending(sentence, plain), bare=True)
     if CHANGE_RE.search(rest) or (cue and _comes_instead(rest, cue)):
         return SignalKind.REVISION, _revised(sentence, rest, cue)
     if rest.startswith("还是") and _is_fragment(rest.partition("，")[0]):
-        return SignalKind.REVISION, Revised(sentence, rest, bare=False)
+        return SignalKind.REVISION, Revised(sentence, _ending(sentence, rest), bare=False)
     return (SignalKind.WITHDRAWAL, _revised(sentence, rest, cue)) if away else None
 
 
 def _revised(sentence: str, rest: str, cue: re.Match[str] | None) -> Revised:
-    return Revised(sentence, rest, bare=cue is not None or _BARE_RE.search(rest) is not None)
+    return Revised(sentence, _ending(sentence, rest), bare=cue is not None or _BARE_RE.search(rest) is not None)
+
+
+def _ending(sentence: str, rest: str) -> str:
+    """The end of a sentence as it was written; `rest` is the same end as the rules look at it."""
+    end = len(sentence.rstrip())
+    return sentence[end - len(rest.rstrip()) : end].replace("\u2019", "'")
 
 
 def _comes_instead(rest: str, cue: re.Match[str] | None) -> bool:
@@ -209,29 +220,35 @@ def _is_fragment(rest: str) -> bool:
 
 def _plain(sentence: str, role: TurnRole) -> list[Signal]:
     """Signals of a sentence that revises nothing."""
-    user = role is TurnRole.USER
-    topic = SIGNALS[SignalKind.TOPIC].search(sentence) if user else None
-    intent = SIGNALS[SignalKind.INTENT].search(sentence) if user else None
-    told = next((kind for kind in _TOLD if SIGNALS[kind].search(sentence)), None)
+    user, folded = role is TurnRole.USER, to_simplified(sentence)
+    topic = SIGNALS[SignalKind.TOPIC].search(folded) if user else None
+    intent = SIGNALS[SignalKind.INTENT].search(folded) if user else None
+    told = next((kind for kind in _TOLD if SIGNALS[kind].search(folded)), None)
     # Most sentences change nothing, and are done with here.
-    if (topic is None and intent is None and told is None) or HYPOTHETICAL_RE.search(sentence):
+    if (topic is None and intent is None and told is None) or HYPOTHETICAL_RE.search(folded):
         return []
-    asks = is_question(sentence)
-    requests = not asks or REQUEST_QUESTION_RE.search(sentence) is not None
+    asks = is_question(folded)
+    requests = not asks or REQUEST_QUESTION_RE.search(folded) is not None
     found: list[Signal] = []
     if topic is not None and (requests or any(topic.groupdict()[name] for name in _OPENERS)):
-        subject = _subject(topic)
-        if len(subject) >= _TOPIC_CHARS_MIN and not _VAGUE_RE.fullmatch(subject):
+        subject = _subject(topic, sentence)
+        if len(subject) >= _TOPIC_CHARS_MIN and not _VAGUE_RE.fullmatch(to_simplified(subject)):
             found.append(Signal(SignalKind.TOPIC, sentence, subject))
-    yet = told is SignalKind.PENDING or not NOT_YET_RE.search(sentence)
+    yet = told is SignalKind.PENDING or not NOT_YET_RE.search(folded)
     if told is not None and yet and not asks and not (told is SignalKind.DECISION and found):
         found.append(Signal(told, sentence, sentence))
     if intent is not None and requests and not found:
-        found.append(Signal(SignalKind.INTENT, sentence, _subject(intent) or sentence))
+        found.append(Signal(SignalKind.INTENT, sentence, _subject(intent, sentence) or sentence))
     return found
 
 
-def _subject(match: re.Match[str]) -> str:
-    groups = match.groupdict()
-    named = next((groups[name] for name in _GROUPS if groups.get(name)), "")
-    return _LEAD_RE.sub("", named.strip(_TRIM)).strip(_TRIM)
+def _subject(match: re.Match[str], sentence: str) -> str:
+    """What a match in the folded `sentence` names, as it was written; "" for nothing."""
+    group = next((name for name in _GROUPS if match.groupdict().get(name)), None)
+    if group is None:
+        return ""
+    start, end = match.span(group)
+    named = match.string[:end].rstrip(_TRIM)
+    lead = _LEAD_RE.match(named[start:].lstrip(_TRIM))
+    bare = named[start:].lstrip(_TRIM)[lead.end() if lead else 0 :].lstrip(_TRIM)
+    return sentence[len(named) - len(bare) : len(named)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from memory_service.domain.text.traditional import to_simplified
+
 _AHEAD_RE: Final = re.compile(
     r"\b(?:when|what (?:day|date|time|week|month)|how (?:soon|long until)|will|won't|shall|going to|gonna|next"
     r"|upcoming|coming up|plan(?:s|ned|ning)?|book(?:ed|ing|ings)|scheduled?|ahead|later|soon|tomorrow)\b"
@@ -17,4 +19,4 @@ _AHEAD_RE: Final = re.compile(
 
 def asks_ahead(query: str) -> bool:
     """Whether a question is as likely about what is to come as about what is."""
-    return _AHEAD_RE.search(query) is not None
+    return _AHEAD_RE.search(to_simplified(query)) is not None

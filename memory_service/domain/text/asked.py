@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from memory_service.domain.text._when_base import looks_past
 from memory_service.domain.text.calendar_math import FINENESS, Granularity
+from memory_service.domain.text.traditional import to_simplified
 from memory_service.domain.text.when import find_times, finest
 
 # A question about the past that no verb of its own shows as such.
@@ -70,6 +71,7 @@ def without_time(query: str, at: datetime, now: datetime, tz: ZoneInfo) -> str:
 
 
 def _leans_past(query: str) -> bool:
+    query = to_simplified(query)
     return looks_past(query) or _PAST_QUESTION_RE.search(query) is not None
 
 
@@ -85,7 +87,7 @@ def time_asked(query: str, now: datetime, tz: ZoneInfo) -> AskedTime | None:
         The middle of what was named (noon of a day, the 16th of a month), in UTC: a value that changed on the edge
         of it is then the one that held for most of it. What is not wholly over is no time of the past.
     """
-    past = _leans_past(query) or (_HAN_RE.search(query) is not None and _AHEAD_RE.search(query) is None)
+    past = _leans_past(query) or (_HAN_RE.search(query) is not None and not _AHEAD_RE.search(to_simplified(query)))
     spans = find_times(query, now, tz, past=True if past else None)
     over = [span for span in spans if span.day_said and span.end <= now]
     chosen = finest(over)

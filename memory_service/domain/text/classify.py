@@ -22,6 +22,7 @@ from memory_service.domain.text._when_base import clause_of, clause_tenses, look
 from memory_service.domain.text.calendar_math import FINENESS, Granularity, TimeSpan
 from memory_service.domain.text.holding import held_window, looks_back
 from memory_service.domain.text.topic import topic_of
+from memory_service.domain.text.traditional import to_simplified
 from memory_service.domain.text.when import find_times, window_end
 
 
@@ -132,7 +133,7 @@ def classify(text: str, said_at: datetime | None = None, tz: ZoneInfo = _UTC_ZON
     Raises:
         ValueError: `said_at` is naive.
     """
-    head = text[:_CHARS_MAX].strip()
+    head = to_simplified(text[:_CHARS_MAX].strip())
     moment = said_at or _REFERENCE
     spans = find_times(head, moment, tz if said_at else _UTC_ZONE)
     window = held_window(head, spans, moment)

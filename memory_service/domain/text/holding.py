@@ -14,6 +14,7 @@ from typing import Final
 
 from memory_service.domain.intervals import Window
 from memory_service.domain.text.calendar_math import FINENESS, Granularity, TimeSpan
+from memory_service.domain.text.traditional import to_simplified
 
 _CHARS_MAX: Final = 280
 _SENTENCE_RE: Final = re.compile(r"[。!?！？\n;；]+|(?<![ap]\.m)(?<!\bno)\.(?=\s|$)", re.IGNORECASE)
@@ -88,6 +89,7 @@ def held_window(text: str, spans: Sequence[TimeSpan], said_at: datetime) -> Wind
     """
     if len(text) > _CHARS_MAX:
         return Window()
+    text = to_simplified(text)
     starts: list[tuple[TimeSpan, datetime]] = []
     ends: list[tuple[TimeSpan, datetime]] = []
     changed = _CHANGED_RE.search(text) is not None

@@ -13,6 +13,7 @@ from typing import Final
 
 from memory_service.domain.text import _naming_zh
 from memory_service.domain.text.scripts import UNSPACED
+from memory_service.domain.text.traditional import to_simplified
 
 Pair = tuple[str, str]
 
@@ -143,8 +144,9 @@ _NO_NAMES: Final = frozenset(
 def other_names(text: str) -> tuple[Pair, ...]:
     """The pairs of names that a statement gives to one thing each, each pair once, in order; () for most statements.
 
-    Names come without articles and quotation marks, at most `NAME_CHARS_MAX` long.
+    Names come without articles and quotation marks, at most `NAME_CHARS_MAX` long, and in Simplified Chinese.
     """
+    text = to_simplified(text)
     # Most texts have no such word; to look for some strings costs a tenth of reading by pattern.
     if len(text) > TEXT_CHARS_MAX or not any(map(text.lower().__contains__, _hints(text))):
         return ()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
+from memory_service.domain.text.traditional import to_simplified
+
 Polarity = Literal["+", "-"]
 
 _CHARS_MAX: Final = 2_000
@@ -41,6 +43,6 @@ def polarity(text: str) -> Polarity:
     count as negators, since "I hate tea" is the opposite of "I like tea". Reads the first 2,000 characters; a
     question is read as its statement. Never raises.
     """
-    bare = _DOUBLE_RE.sub(" ", _HARMLESS_RE.sub(" ", text[:_CHARS_MAX]))
+    bare = _DOUBLE_RE.sub(" ", _HARMLESS_RE.sub(" ", to_simplified(text[:_CHARS_MAX])))
     bare = _OVERLAPPING_RE.sub(lambda match: "not" if match.group().lower() == "no longer" else " ", bare)
     return "-" if len(_NEGATOR_RE.findall(bare)) % 2 else "+"

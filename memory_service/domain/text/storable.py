@@ -12,6 +12,7 @@ from typing import Final
 
 from memory_service.domain.errors import InvalidInput, Reason
 from memory_service.domain.text.scripts import UNSPACED
+from memory_service.domain.text.traditional import to_simplified
 
 _SURROGATE_RE: Final = re.compile("[\ud800-\udfff]")
 
@@ -79,10 +80,10 @@ def check_storable(text: str, field: str, max_chars: int) -> None:
 
 
 def normalise(text: str) -> str:
-    """Fold `text` for comparing: NFKC, case, width, ignorable characters and white space.
+    """Fold `text` for comparing: NFKC, case, width, script, ignorable characters and white space.
 
-    Full-width forms become ASCII, white space runs one space (none at the ends). Traditional and simplified
-    Chinese stay apart. Idempotent; never raises.
+    Full-width forms become ASCII, white space runs one space (none at the ends), Traditional Chinese becomes
+    Simplified. Idempotent; never raises.
     """
     if text.isascii():
         return _SPACE_RE.sub(" ", _CONTROL_RE.sub(" ", text).lower()).strip()
@@ -94,7 +95,7 @@ def normalise(text: str) -> str:
         if once == folded:
             break
         folded = once
-    return _SPACE_RE.sub(" ", folded).strip()
+    return to_simplified(_SPACE_RE.sub(" ", folded).strip())
 
 
 _APOSTROPHE_RE: Final = re.compile("(?<=[^\\W\\d_])['\u2018\u2019\u02bc](?=[^\\W\\d_])")

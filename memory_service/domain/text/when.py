@@ -39,6 +39,7 @@ from memory_service.domain.text.calendar_math import (
     to_utc,
     week_of,
 )
+from memory_service.domain.text.traditional import to_simplified
 
 _ENGLISH_RULES: Final = (*_when_en.RULES, *_when_en_clock.RULES)
 _MIXED_RULES: Final = (*_when_zh.RULES, *_ENGLISH_RULES)
@@ -65,7 +66,7 @@ def find_times(text: str, said_at: datetime, tz: ZoneInfo, *, past: bool | None 
     """Every time expression of `text`, resolved, in order of appearance.
 
     Args:
-        text: English, Chinese or mixed; the first 4,000 characters are read.
+        text: English, Chinese (in either script) or mixed; the first 4,000 characters are read.
         said_at: when the statement was made; aware.
         tz: the speaker's zone, in which days begin and clocks are read.
         past: whether what the words leave open ("on 3 May", "on Friday") lies behind; by the verbs when None.
@@ -80,7 +81,7 @@ def find_times(text: str, said_at: datetime, tz: ZoneInfo, *, past: bool | None 
     """
     if said_at.tzinfo is None:
         raise ValueError("said_at must be aware")
-    folded = text[:_CHARS_MAX].translate(_NARROW)
+    folded = to_simplified(text[:_CHARS_MAX].translate(_NARROW))
     moment = said_at.astimezone(UTC)
     rules = _MIXED_RULES if _HAN_RE.search(folded) else _ENGLISH_RULES
     spans: list[TimeSpan] = []
