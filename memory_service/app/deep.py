@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,8 +78,13 @@ class DeepSearch:
         vector: NDArray[np.float32] | None,
         snapshot: OwnerSnapshot,
         watch: Watch,
+        *,
+        held_at: datetime | None = None,
     ) -> tuple[OwnerSnapshot, bool]:
         """A snapshot of its own with archived memories beside those of `snapshot`, and whether some are missing.
+
+        Args:
+            held_at: only those that held at this time (P10); None for all.
 
         Raises:
             Unavailable: the memory store is away. (Cold storage that is away only makes the answer partial.)
@@ -104,6 +110,8 @@ class DeepSearch:
             except TimeoutError:
                 haul.miss("time ran out before the database had answered")
             rows = [row for row in haul.rows if row.head.id not in snapshot.row_of]
+            if held_at is not None:
+                rows = [row for row in rows if row.head.current.window.holds(held_at)]
             if rows:
                 delta = SearchRows(snapshot.revision, snapshot.clock, rows)
                 # On a copy: what a deep recall saw is not to stay in the snapshot that others use.

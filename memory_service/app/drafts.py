@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -146,6 +147,18 @@ def _told(text: str, said_at: datetime, zone: ZoneInfo) -> Classification:
     return replace(reading, kind=kind, topic=topic_of(liked.about, family=kind.value))
 
 
+_PASSING: Final = frozenset({StatementKind.CONTEXT, StatementKind.TEMPORARY_PREFERENCE})
+
+
+def _for_a_while(statement: Statement, said_at: datetime, zone: ZoneInfo) -> Classification | None:
+    """What the words of an assertion say of its time, if they say that it is for a while; None if its writer does."""
+    given = (statement.kind, statement.valid_from, statement.valid_to, statement.expires_at)
+    if not statement.text or given != (None, None, None, None):
+        return None
+    reading = classify(statement.text, said_at, zone)
+    return reading if not reading.standing and reading.kind in _PASSING else None
+
+
 @dataclass(frozen=True, slots=True)
 class Drafting:
     """Makes drafts of one owner: the rules of wording, what is decided for the owner and the embedder together."""
@@ -211,7 +224,12 @@ class Drafting:
         if assertion is not None and kind is not None:
             # Structure says what; only since when and until when is left to the wording.
             topic = statement.topic or assertion.predicate
-            if valid_from is None and valid_to is None and statement.text:
+            passing = _for_a_while(statement, said_at, zone)
+            if passing is not None:
+                # It fills the slot for a while, beside what fills it for good (E17).
+                kind = Kind(passing.kind.value)
+                valid_from, valid_to, expires_at = self._window(statement, kind, said_at, zone, passing)
+            elif valid_from is None and valid_to is None and statement.text:
                 held = held_window(text, find_times(text, said_at, zone), said_at)
                 valid_from, valid_to = held.start, held.end
         else:

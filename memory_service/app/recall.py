@@ -71,7 +71,7 @@ class RecallRequest:
         agent: the agent that asks; other agents' private memories stay hidden (C14).
         reinforce: count the memories returned as used (E1). A recall of the past never counts.
         with_block: make the context block; whoever makes one of its own leaves it out.
-        deep: search the archive and cold storage too (P9); only about the present.
+        deep: search the archive and cold storage too (P9), for what is believed now: not with `as_of_recorded`.
         resolve_time: take a past time that the query names, read in `time_zone` against now, as `as_of_valid`.
             With either time given nothing is read from the query.
         time_zone: IANA name, UTC when empty.
@@ -220,7 +220,7 @@ class Recall:
         degraded = request.deep and self.archive is None
         if request.deep and self.archive is not None:
             snapshot, degraded = await self.archive.widened(
-                request.owner, request.query, embedded.vector, snapshot, watch
+                request.owner, request.query, embedded.vector, snapshot, watch, held_at=request.as_of_valid
             )
         model_id = self.embedder.model.id
         search = _Search(snapshot, request, profile, policy.aliases, embedded, phrasings, model_id, now, watch)
@@ -249,8 +249,9 @@ class Recall:
             check_filter(request.where)
         check_as_of(request.times)
         time_zone(request.time_zone, "time_zone")
-        if request.deep and request.as_of is not None:
-            raise InvalidInput(Reason.FIELD_INVALID, "deep is only about the present, not with as_of", field="deep")
+        if request.deep and request.as_of_recorded is not None:
+            message = "deep looks for what is believed now, not with as_of_recorded"
+            raise InvalidInput(Reason.FIELD_INVALID, message, field="deep")
         check_name(request.agent, "agent")
         profile = profiles.get(request.profile)
         if profile is None:

@@ -125,7 +125,13 @@ class ServicePlayer:
     async def ask(self, user: str, step: Ask) -> list[Shown]:
         """Recall five, as of the time that the question is about."""
         result = await self.client.recall(
-            step.query, user=user, limit=ANSWERS_MAX, as_of_valid=step.as_of, timeout_seconds=_CALL_SECONDS_MAX
+            step.query,
+            user=user,
+            limit=ANSWERS_MAX,
+            as_of_valid=step.as_of,
+            # What held long ago has been idle since, and may be in the archive.
+            deep=step.as_of is not None,
+            timeout_seconds=_CALL_SECONDS_MAX,
         )
         return [
             Shown(

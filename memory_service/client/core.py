@@ -224,7 +224,7 @@ class Core(PolicyCalls, Decisions):
             resolve_time: take a past time that the query names ("three months ago") as `as_of_valid`; the answer says
                 which it took. Nothing is taken when an as-of time is given.
             time_zone: zone of whoever asks, for `resolve_time`; UTC when empty.
-            deep: search the archive and cold storage too; slower, and only about the present.
+            deep: search the archive and cold storage too; slower, and not with `as_of_recorded`.
             agent: who asks (its private memories included); the client's agent when None.
         """
         owner = self._user(user)

@@ -493,10 +493,21 @@ async def test_what_was_found_before_time_ran_out_is_used(life: Life):
     assert "time ran out" in note
 
 
-async def test_deep_is_about_the_present(life: Life):
+async def test_deep_is_about_what_is_believed_now(life: Life):
     with pytest.raises(InvalidInput) as caught:
-        await life.ask(MARK, as_of_valid=life.world.clock.now())
+        await life.ask(MARK, as_of_recorded=life.world.clock.now())
     assert caught.value.field == "deep"
+
+
+async def test_what_held_long_ago_is_found_in_the_archive(life: Life):
+    now = life.world.clock.now()
+    year = timedelta(days=365)
+    await life.freeze(f"I worked in {MARK}", valid_from=now - 3 * year, valid_to=now - 2 * year)
+    await life.freeze(f"I retired from {MARK}", valid_from=now - 2 * year)
+    then, since = now - 2.5 * year, now - year
+    assert texts(await life.ask(MARK, as_of_valid=then)) == [f"I worked in {MARK}"]
+    assert texts(await life.ask(MARK, as_of_valid=since)) == [f"I retired from {MARK}"]
+    assert texts(await life.ask(MARK, as_of_valid=then, deep=False)) == []
 
 
 async def test_a_deep_recall_without_a_question_lists_the_archive(life: Life):

@@ -180,6 +180,16 @@ def _month_year(match: re.Match[str], _context: Context) -> Meaning:
     return Meaning(days=month(int(match.group(2)), _month_number(match.group(1))))
 
 
+def _years(match: re.Match[str], _context: Context) -> Meaning | None:
+    """`2019 to the end of 2023`: whole years, but for an edge that is named."""
+    first, edge, last = match.group(1), (match.group(2) or "").lower(), match.group(3)
+    if int(first) > int(last):
+        return None
+    start, whole = year_of(int(first)).start, year_of(int(last))
+    end = whole.start if edge in ("start", "beginning") else whole.end
+    return Meaning(days=Days(start, end, Granularity.RANGE)) if end > start else None
+
+
 def _year_only(match: re.Match[str], _context: Context) -> Meaning:
     return Meaning(days=year_of(int(match.group(1))))
 
@@ -434,6 +444,14 @@ RULES: Final[tuple[Rule, ...]] = (
         rf"{MONTH}\b(?:\s+(\d{{4}})\b)?(?!\s*\d)",
         _month_only,
         _MONTHS_NEEDED,
+    ),
+    rule(
+        r"\b((?:19|20)\d{2})\s*(?:to|until|till|through|-|\u2013|\u2014)\s*"
+        r"(?:(?:the\s+)?(end|start|beginning|middle|spring|summer|autumn|fall|winter)\s+of\s+|about\s+|around\s+)?"
+        r"((?:19|20)\d{2})\b"
+        r"(?![-/.:]\d)",
+        _years,
+        _DIGITS,
     ),
     rule(r"\b(?:in|since|during|until|by|back in)\s+((?:19|20)\d{2})\b(?![-/.:]\d)", _year_only, _DIGITS),
     rule(

@@ -268,6 +268,18 @@ _MEANWHILE_RE: Final = re.compile("别|不(?!是|过|错)|先|都|得|要|在|�
 _DONE_RE: Final = re.compile("[了过](?![一二三四五六七八九十两几半])|已经|终于|开始|起")
 
 
+def _years(match: re.Match[str], context: Context) -> Meaning | None:
+    """`2016年3月到2020年6月`, `2019年到2023年底`: whole years or months."""
+    first, from_month, last, to_month = match.groups()
+    began, ended = _year_said(first, context), _year_said(last, context)
+    if began is None or ended is None:
+        return None
+    low, high = int(began), int(ended)
+    start = month(low, _value(from_month)).start if from_month else year_of(low).start
+    end = month(high, _value(to_month)).end if to_month else year_of(high).end
+    return Meaning(days=Days(start, end, Granularity.RANGE)) if start < end else None
+
+
 def _stretch(match: re.Match[str], context: Context) -> Meaning | None:
     """`10号到20号`, of a month that is said only relatively or not at all."""
     lead, first, last = match.groups()
@@ -354,6 +366,11 @@ def _month_numbered(match: re.Match[str], context: Context) -> Meaning:
 
 
 RULES: Final[tuple[Rule, ...]] = (
+    _rule(
+        rf"{_YEAR}(?:{_MONTH}月)?份?(?:到|至|-|\u2014+|~){_YEAR}(?:{_MONTH}月|底|末|[春夏秋冬]天?)?份?",
+        _years,
+        "年",
+    ),
     _rule(rf"{_YEAR}?{_MONTH}月{_DAY_NUMBER}[日号]?{_TO}(?:{_MONTH}月)?{_DAY_NUMBER}[日号]", _date_range, "月"),
     _rule(rf"{_YEAR}?\s*(?<![\d{_DIGIT}十]){_MONTH}\s*月\s*{_DAY_NUMBER}\s*[日号]", _date, "月"),
     _rule(rf"{_YEAR}?(?<![\d{_DIGIT}十个]){_MONTH}月份?(底|末|初)", _month, "月"),

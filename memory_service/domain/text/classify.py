@@ -104,6 +104,10 @@ _WEEKDAY_LEAD_RE: Final = re.compile(r"\b(?:on|by|until|till|before)\s+$", re.IG
 _NAMING_RE: Final = re.compile(r"\s*(?:(?:is|are|means|was)\b|是)", re.IGNORECASE)
 # A clause that says what is not to be done, or is done instead, tells of nothing past: 脚崴了，医生让这两周别跑别跳。
 _DIRECTIVE_RE: Final = re.compile(r"别(?!人|的|处|墅)|不能|不要|先(?!生|前|后)|只能|暂时")
+_PRESENT_RE: Final = re.compile(
+    r"(?:\b(?:am|is|are)|['\u2019](?:m|re))\b(?!\s+(?:done|over|back|gone)\b)[^,.;]{0,60}\bfor\s+(?:the\s+)?(?:next|coming|rest)\b",
+    re.IGNORECASE,
+)
 # What may or must be done on such a day, every time it comes: 周五晚上可以看到九点半.
 _RULE_RE: Final = re.compile(
     r"再说|可以|允许|放宽|也要|也得|一律|一般|通常|不(?:处理|接|回|开会|加班|上班|工作|营业)"
@@ -208,7 +212,8 @@ def _is_appointment(text: str, span: TimeSpan) -> bool:
 def _told_as_past(text: str, span: TimeSpan) -> bool:
     """Whether the clause or the sentence with this time tells of something done: "I signed the lease today"."""
     at = span.text_span[0]
-    if _DIRECTIVE_RE.search(text, *clause_of(text, *span.text_span)) is not None:
+    clause = clause_of(text, *span.text_span)
+    if _DIRECTIVE_RE.search(text, *clause) is not None or _PRESENT_RE.search(text, *clause) is not None:
         return False
     for match in _SENTENCE_RE.finditer(text):
         if at < match.end():

@@ -40,6 +40,9 @@ _UNTIL_RE: Final = re.compile(
     r"|(?:截至|截止|有效期至|有效至|延至|至)\s*)$",
     re.IGNORECASE,
 )
+_YEARS_RE: Final = re.compile(
+    r"\d{4}\D{1,24}\d{4}|[\d零〇一二三四五六七八九]{4}年.{0,5}[到至~\u2014-].{0,1}[\d零〇一二三四五六七八九]{4}年"
+)
 _RANGE_RE: Final = re.compile(r"\s*(?:to|until|till|through|-|\u2013|\u2014|到|至)\s*\S", re.IGNORECASE)
 _CLAUSE_EDGES: Final = ",;:，；：、-\u2014()（）"
 _CLAUSE_END_RE: Final = re.compile(r"\s*(?:$|[,;.!?，；。！？)）]|[\u4e00-\u9fff])")
@@ -101,7 +104,9 @@ def held_window(text: str, spans: Sequence[TimeSpan], said_at: datetime) -> Wind
         own = _PREPOSITION_RE.match(text[slice(*span.text_span)])
         ahead = span.end > said_at
         if _begins(before, after, own, ahead) or (
-            span.granularity is Granularity.RANGE and own is None and _FROM_RE.search(before)
+            span.granularity is Granularity.RANGE
+            and own is None
+            and (_FROM_RE.search(before) or _YEARS_RE.match(text[slice(*span.text_span)]))
         ):
             starts.append((span, span.start))
             if span.granularity is Granularity.RANGE and own is None and not _ONWARDS_RE.match(after):
