@@ -48,6 +48,7 @@ APART = [
     ("fact number 3", "fact number 4"),
     ("note 1", "note 2"),
     ("waits 0", "waits 1"),
+    ("The kitchen shelf holds mkr8695n3qo0t4x", "The kitchen shelf holds mkr8695n3qo0t9x"),
     ("I run on Tuesdays.", "I've got a cold, so no running this week."),
     ("The staging Postgres for Larkspur listens on port 5433.", "The staging Redis for Larkspur is on 6390."),
     ("The staging Postgres for Larkspur listens on 5433.", "The reporting Postgres for Larkspur listens on 5434."),

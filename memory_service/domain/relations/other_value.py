@@ -43,6 +43,14 @@ _COSINE_MIN_UNSAID: Final = 0.45
 _WORD_CHANGED: Final = 0.3
 _THINGS_ZH: Final = frozenset("店室馆号费卡机包票车单表群站口厅码")
 """What makes another thing of the word before it: 彩票, 彩票店."""
+_CODED: Final = frozenset(
+    word
+    for line in (
+        "password passcod code pin id key ssid plate serial token refer number login usernam licenc",
+        "密码 口令 编号 车牌 账号 序列号 单号 学号 工号 代码 号码 证号",
+    )
+    for word in line.split()
+)
 _DIGIT_RE: Final = re.compile(r"\d")
 _COUNTS_RE: Final = re.compile(r"[\d一二三四五六七八九十几每]")
 _WEEKDAYS: Final = frozenset(
@@ -82,6 +90,8 @@ def another_value(
         return StatementRelation.UPDATE if enough else None
     if any(_followed_apart(earlier, later, term, names=True) for term in earlier.terms if term in later.terms):
         return None
+    if kinds[0] == CODE and not _CODED & earlier.terms.keys() & later.terms.keys():
+        return None  # of passwords and the like a thing has one; what a shelf holds may be many things with codes
     least = _TOPIC_MIN if counted else _TOPIC_MIN_UNSAID
     if kinds[0].startswith("=") or (kinds[0] == BARE and earlier.language == "en"):
         least = _TOPIC_MIN_NAMED  # "fact number 3" may be one of many, by its number
