@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memory_service.domain.relations import StatementRelation, judge, read
 from memory_service.domain.relations.acting import sure
@@ -95,6 +101,12 @@ TOGETHER = [
 ]
 
 
+FOUND = [
+    json.loads(line) for line in (Path(__file__).parent / "apart.jsonl").read_text(encoding="utf-8").splitlines()
+]
+"""Pairs found by use, of which both hold; `kept` is false for those that wording does not tell apart yet."""
+
+
 def acts(earlier: str, later: str, cosine: float | None) -> bool:
     one, other = read(earlier), read(later)
     judgement = judge(one, other, cosine=cosine)
@@ -105,6 +117,25 @@ def acts(earlier: str, later: str, cosine: float | None) -> bool:
 @pytest.mark.parametrize("cosine", [None, 0.45, 0.65, 0.85])
 def test_what_only_shares_words_is_neither_merged_nor_replaced(earlier: str, later: str, cosine: float | None):
     assert not acts(earlier, later, cosine)
+
+
+@pytest.mark.parametrize("pair", [pair for pair in FOUND if pair["kept"]], ids=lambda pair: pair["b"])
+@pytest.mark.parametrize("cosine", [None, 0.45, 0.65, 0.85])
+def test_what_was_told_of_another_thing_person_or_day_stays(pair: dict[str, Any], cosine: float | None):
+    assert not acts(pair["a"], pair["b"], cosine)
+
+
+def test_no_more_pairs_than_known_are_taken_for_one_another():
+    assert sum(not pair["kept"] for pair in FOUND) <= 21
+
+
+_MIXED = st.text(alphabet="0123456789零一二两三四五六七八九十百千万点半号月年元块:.,第周$% aTm的在", max_size=40)
+
+
+@given(_MIXED, _MIXED)
+def test_any_mixture_of_digits_and_numerals_is_read(earlier: str, later: str):
+    """ "G101八点" is a train and an hour."""
+    judge(read(earlier), read(later), cosine=0.6)
 
 
 @pytest.mark.parametrize(("earlier", "later"), TOGETHER)

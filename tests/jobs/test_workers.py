@@ -137,9 +137,13 @@ async def test_workers_killed_at_random_moments_lose_and_double_nothing(dsn: str
         owners = [await owner_with_candidates(left.backend.memories, 7) for _ in range(120)]
         await all_due(clock, left)
         await left.schedule.tick()
-        said = await killed_workers(dsn, "random", seed)
-        assert int(said.split()[-1]) >= 5
-        assert (await left.schedule.view()).jobs[0].state.running, "somebody was killed at work"
+        for attempt in range(8):  # a moment at which somebody is at work is likely, not certain
+            said = await killed_workers(dsn, "random", f"{seed}{attempt or ''}")
+            assert int(said.split()[-1]) >= 5
+            if (await left.schedule.view()).jobs[0].state.running:
+                break
+        else:
+            pytest.fail("nobody was killed at work")
         left.worker.start()
         await tick_until_done(clock, [left])
         for owner in owners:

@@ -139,7 +139,7 @@ async def test_only_a_deep_recall_finds_what_is_cold(running: Running):
         assert (await bob.get(said.id)).memory.cold
         assert [m.cold async for m in bob.list()] == [True]
         with pytest.raises(InvalidArgument):
-            await bob.recall("Zanzibar", deep=True, as_of_valid=found.memory.recorded_at)
+            await bob.recall("Zanzibar", deep=True, as_of_recorded=found.memory.recorded_at)
         assert running.files("bob")
         back = await bob.write("I lived in Zanzibar")
         assert back.memory is not None

@@ -45,7 +45,7 @@ CHANGE_RE: Final = re.compile(
     r"|\b(?:quit|resigned|retired|renamed|replaced|sold|scrapped|reopened|abandoned|converted|withdrawn"
     r"|torn out|torn down"
     r"|redesigned|cancelled|canceled)\b"
-    rf"|\b(?:since|starting|beginning|effective|as of|from)\s+{_DAY}"
+    rf"|\b(?:since|starting|beginning|effective|as of|from)\s+{_DAY}(?!\S*(?:\s+\S+)?\s+(?:to|till|until|through)\b)"
     r"|\bnew\b.{0,30}\b(?:this (?:season|year|week|month|term)|it['\u2019]s)\b|\bgot a new\b"
     r"|\bi['\u2019]ve been \w+ since\b"
     r"|\bused to\b|\bgone from\b|\bwent from\b|\bstopped\s+\w+ing\b|\bstarted\s+(?:the\s+)?\w+\s+(?:grade"
@@ -147,6 +147,22 @@ PASSING_RE: Final = re.compile(
     r"|(?:a|an|one|two|three|four|five|six|\d+|a few|a couple of) (?:bit|while|days?|nights?|weeks?"
     r"|fortnight|months?))\b|\b(?:un)?till?\b|\btemporar"
     r"|(?<!从)这(?:周|两天|几天|两周|个月|阵子)(?!起|开始)|暂时|临时|先.{0,4}几天|接下来|未来|直到",
+)
+
+# Several things in one statement.
+LIST_RE: Final = re.compile(
+    r"\b[\w'\u2019-]+(?:, [\w'\u2019 -]+)*,? (?:and|&) \w|[\u4e00-\u9fff](?:和|、|跟|及|以及)[\u4e00-\u9fff]"
+)
+
+# This week and no other, whatever changes in it.
+ONLY_NOW_RE: Final = re.compile(
+    r"(?<!of )(?<!from )(?<!starting )(?<!since )(?<!effective )\bthis (?:week|weekend|monday|tuesday|wednesday"
+    r"|thursday|friday|saturday|sunday)\b|^in (?:january|february|march|april|may|june|july|august|september|october"
+    r"|november|december)\b|(?<!从)(?<!自)(?:本|这个?)(?:周|星期|礼拜)(?:末|[一二三四五六日天])?(?!起|开始)|^[一二三四五六七八九十]{1,2}月(?=[^,。]{1,12}改到)"
+)
+# A day on which a time or a place is another one.
+TODAY_RE: Final = re.compile(
+    r"(?<!of )(?<!from )(?<!starting )\b(?:today|tonight|tomorrow)\b|(?<!从)(?<!自)[今明]天(?!起|开始)|今晚"
 )
 
 # The past, as a state that is over, told without what took its place.

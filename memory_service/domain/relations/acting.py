@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from memory_service.domain.relations.change_words import CHANGE_WORDS, ENDING_WORDS
+from memory_service.domain.relations.entries import two_entries
 from memory_service.domain.relations.judging import DENIED_OUTRIGHT, OTHER_VALUE, TOPIC_REPLACED
 from memory_service.domain.relations.preference import opposed
 from memory_service.domain.relations.reading import Reading
@@ -24,7 +25,7 @@ CONFLICT_COSINE_MIN: Final = 0.6
 """Cosine (of the model `use`) that stands in for a shared word."""
 SHARED_COSINE_MIN: Final = 0.4
 """Cosine (of the model `use`) that must go with one shared word."""
-OPPOSITE_LEFT_MAX: Final = 1.0
+OPPOSITE_LEFT_MAX: Final = 0.7
 """Weight of the words that the shorter of two told statements may have for itself, if one denies the other."""
 TOLD_CERTAINTY_MIN: Final = 0.85
 """Certainty from which the words for a change and one shared word are enough."""
@@ -46,6 +47,9 @@ def sure(
         return True
     if judgement.relation is StatementRelation.PARAPHRASE:
         # Words in common are not enough: "before" and "after", who owes whom, was and is make another claim of them.
+        return False
+    unsaid = judgement.relation is StatementRelation.OPPOSITE
+    if judgement.relation in _CONFLICTS and not guesses and two_entries(earlier, later, unsaid=unsaid):
         return False
     if judgement.relation not in _CONFLICTS or judgement.reason in (OTHER_VALUE, TOPIC_REPLACED, DENIED_OUTRIGHT):
         return True

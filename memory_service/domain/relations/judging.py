@@ -16,6 +16,7 @@ from memory_service.domain.relations._weights import WITH_COSINE, WITHOUT_COSINE
 from memory_service.domain.relations.features import NEAR_WEIGHT, compare, other_person
 from memory_service.domain.relations.other_value import another_value, topic_replaced
 from memory_service.domain.relations.preference import opposed
+from memory_service.domain.relations.quantities import CLOCK
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import Judgement, StatementRelation
 from memory_service.domain.relations.subjects import one_subject
@@ -47,6 +48,9 @@ UNRELATED_COSINE: Final = 0.2
 OTHER_VALUE: Final = "another_value"
 """The reason of a judgement by `another_value`."""
 OTHER_VALUE_CERTAINTY: Final = 0.9
+_SAID_MOSTLY: Final = 0.5
+"""Share of what a statement says that must be denied for it to be denied as a whole."""
+_LIST: Final = frozenset(("list",))
 WORDS_MAX: Final = 16
 """Most content words of a statement that another may replace by a value, a topic or a denial alone."""
 TOPIC_REPLACED: Final = "topic_replaced"
@@ -135,6 +139,10 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
 
 def _passes(earlier: Reading, later: Reading) -> bool:
     """Whether the later one tells of a day or a while, and says nothing of a change: it stands beside what holds."""
+    fresh = later.signs - earlier.signs
+    scheduled = bool(earlier.values) or any(kind == CLOCK for kind, _ in earlier.quantities)
+    if "correction" not in later.signs and ("only_now" in fresh or (scheduled and "today" in fresh)):
+        return True
     if {"change", "correction"} & later.signs:
         return False
     return bool({"passing", "moment"} & later.signs - earlier.signs)
@@ -153,6 +161,11 @@ def _said_of(earlier: Reading, later: Reading, clause: frozenset[str]) -> bool:
     """Whether what a clause denies is what the earlier one says, and not only what it says it of."""
     said = {term for term in clause if later.terms[term] > NEAR_WEIGHT}
     if not said or not said <= earlier.terms.keys() or said & earlier.denied:
+        return False
+    if _LIST & earlier.signs and {t for t in earlier.terms if earlier.terms[t] >= 1.0 and t not in later.terms}:
+        return False  # of several things one
+    own = sum(w for t, w in earlier.terms.items() if t not in earlier.names and t not in earlier.people)
+    if sum(earlier.terms[term] for term in said) < _SAID_MOSTLY * own:
         return False
     return earlier.leads[:1] == ("self",) or bool(said - earlier.openings)
 

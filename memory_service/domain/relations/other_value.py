@@ -15,7 +15,13 @@ from memory_service.domain.relations.change_words import CHANGE_WORDS, ENDING_WO
 from memory_service.domain.relations.quantities import BARE, CODE, clashing
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import StatementRelation
-from memory_service.domain.relations.subjects import has, of_other_things, one_subject
+from memory_service.domain.relations.subjects import (
+    complements_apart,
+    has,
+    of_other_people,
+    of_other_things,
+    one_subject,
+)
 
 _TOPIC_MIN: Final = 1.0
 """Weight of the words both have, numbers and words of change aside, when the later one says that it changed."""
@@ -43,6 +49,8 @@ _COSINE_MIN_UNSAID: Final = 0.45
 _WORD_CHANGED: Final = 0.3
 _THINGS_ZH: Final = frozenset("店室馆号费卡机包票车单表群站口厅码")
 """What makes another thing of the word before it: 彩票, 彩票店."""
+_FORMER: Final = frozenset(("old", "legaci", "former", "previou", "prior"))
+"""Tells of a thing that it is not the one there is now: another of its kind says nothing of it."""
 _CODED: Final = frozenset(
     word
     for line in (
@@ -114,9 +122,9 @@ def topic_replaced(earlier: Reading, later: Reading, found: Mapping[str, float],
         return False
     if cosine is not None and cosine < _COSINE_MIN:
         return False
-    if _of_other_person(earlier, later, found) or found["label_apart"] or _ends(later) or _siblings(earlier, later):
+    if _of_other_person(earlier, later, found) or found["label_apart"] or _ends(later) or siblings(earlier, later):
         return False
-    if _another_in_place(earlier, later) or of_other_things(earlier, later):
+    if another_in_place(earlier, later) or of_other_things(earlier, later):
         return False
     worded = any(not _DIGIT_RE.search(name) for name in earlier.names)
     if earlier.quantities and not worded and not later.quantities and later.names - earlier.names:
@@ -216,23 +224,27 @@ def _of_another(earlier: Reading, later: Reading, found: Mapping[str, float]) ->
         or (found["names_apart"] and _named_apart(earlier, later))
         or found["more"]
         or of_its_day
-        or _siblings(earlier, later)
+        or siblings(earlier, later)
     ):
         return True
     if (later.scopes - earlier.scopes or earlier.scopes - later.scopes) and not corrects:
         return True
-    return _another_in_place(earlier, later) and not corrects
+    return another_in_place(earlier, later) and not corrects
 
 
 def _of_other_person(earlier: Reading, later: Reading, found: Mapping[str, float]) -> bool:
     """Whether it is of somebody else; whoever only tells of it ("my coach says …") is not whom it is of."""
+    if of_other_people(earlier, later):
+        return True
     if not found["other_person"]:
         return False
     return not any(lead not in later.people and lead != "self" and has(earlier, lead) for lead in later.leads)
 
 
-def _another_in_place(earlier: Reading, later: Reading) -> bool:
+def another_in_place(earlier: Reading, later: Reading) -> bool:
     """Whether what both name is another one by the word before it: *dentist* appointment, *vet* appointment."""
+    if complements_apart(earlier, later) or any(word in _FORMER for word in earlier.before.values()):
+        return True
     for term, mine in earlier.before.items():
         its = later.before.get(term, "")
         if not its or its == mine or {mine, its} & (CHANGE_WORDS | earlier.measures | later.measures):
@@ -250,7 +262,7 @@ def _named_apart(earlier: Reading, later: Reading) -> bool:
     return bool(mine and its) and mine.isdisjoint(its)
 
 
-def _siblings(earlier: Reading, later: Reading) -> bool:
+def siblings(earlier: Reading, later: Reading) -> bool:
     """Whether both open with a Chinese name of one length and one kind, and not the same: 蓝鲸, 白鲸."""
     one, other = earlier.leads[:1], later.leads[:1]
     if not one or not other or one == other or one[0].isascii() or len(one[0]) != len(other[0]) or len(one[0]) < 2:

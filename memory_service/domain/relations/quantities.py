@@ -58,7 +58,7 @@ _ONE_RE: Final = re.compile(
     r"\b(?:one|an?)\s+(?=(?:minute|hour|day|week|fortnight|month|year|mile|kilo|pound)(?:s|['\u2019]s)?\b)"
 )
 _DATE_ZH_RE: Final = re.compile(
-    r"(?:(?P<m>[\d一二三四五六七八九十]{1,3})月(?:份)?)?(?P<d>[\d一二三四五六七八九十廿]{1,3})[号日](?!线|楼|院|店|机|桌|门|馆)"
+    r"(?:(?P<m>[\d一二三四五六七八九十]{1,3})月(?:份)?)?(?P<d>[\d一二三四五六七八九十廿]{1,3})[号日](?!线|楼|院|店|机|桌|门|馆|会|仓|库|车|厅|房|产|坑|桥)"
 )
 _CLOCK_ZH_RE: Final = re.compile(
     r"(?P<h>[\d一二两三四五六七八九十]{1,3})[点:](?!儿|\d*[%元])(?P<half>半)?(?P<m>[\d]{2})?"
@@ -159,10 +159,14 @@ def _meet(kind: str, mine: set[float | str], its: set[float | str]) -> bool:
     return False
 
 
+_DECIMAL_RE: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
 def _number(text: str) -> float | None:
     bare = text.replace(",", "")
     if bare[:1].isdigit():
-        return float(bare) if len(bare) <= 15 else None
+        # "G101八点" is a train and an hour: what is not all one number is none.
+        return float(bare) if len(bare) <= 15 and _DECIMAL_RE.fullmatch(bare) else None
     if bare in ENGLISH_NUMBERS:
         return float(ENGLISH_NUMBERS[bare])
     value = chinese_number(bare)

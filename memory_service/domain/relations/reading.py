@@ -49,6 +49,9 @@ class Reading:
         leads_with: the person or the first content word the statement opens with.
         leads: the same of every clause, in order.
         openings: the first two telling words of every clause.
+        owners: whose a thing is, by thing: `self` or a name ("my meeting", "Bob's meeting").
+        person: a short Chinese name that it opens with (小王), empty for none.
+        complements: what a word is of, for, with or in, by word and preposition: the price *of milk*.
         counted: the words that a number or date is said of: the last one before it in its clause.
         before: what stands right before a word and belongs to it (*dentist* appointment), by word.
         about_self: whether the speaker is the subject of a clause.
@@ -80,6 +83,9 @@ class Reading:
     leads: tuple[str, ...]
     openings: frozenset[str]
     before: dict[str, str]
+    owners: dict[str, str]
+    person: str
+    complements: dict[str, dict[str, str]]
     counted: frozenset[str]
     about_self: bool
     scopes: frozenset[str]
@@ -103,6 +109,9 @@ _SIGNS: Final = (
     ("moment", signs.MOMENT_RE),
     ("passing", signs.PASSING_RE),
     ("return", signs.RETURN_RE),
+    ("list", signs.LIST_RE),
+    ("only_now", signs.ONLY_NOW_RE),
+    ("today", signs.TODAY_RE),
     ("verified", signs.VERIFIED_RE),
     ("past", signs.PAST_RE),
     ("all", signs.ALL_RE),
@@ -138,10 +147,12 @@ _NAME_ZH_RE: Final = re.compile(
     r"[A-Za-z][A-Za-z0-9_-]*|(?<=[\"\u201c\u300a])[^\"\u201d\u300b]{1,12}(?=[\"\u201d\u300b])"
 )
 _LABEL_EN_RE: Final = re.compile(
-    r"^(?:(?:the|my|our)\s+)?([a-z]+)\s+(\d{1,6}|alpha|beta|gamma|delta|[b-hj-z]|a(?=\s+(?:has|is|needs|was|runs)))\b"
+    r"^(?:(?:the|my|our)\s+)?([a-z]+)\s+(\d{1,6}|alpha|beta|gamma|delta|[b-hj-z]|a(?=\s+(?:has|is|was|[a-z]{3,}s\b)))\b"
 )
 _LABEL_VERBS: Final = frozenset(words.NO_LABELLED_ENGLISH.split())
-_LABEL_ZH_RE: Final = re.compile(r"^(.{0,3}?)([甲乙丙丁]|[一二三四五六七八九十\d]+号?(?=[组班栋楼库机线队桌厅]))(.?)")
+_LABEL_ZH_RE: Final = re.compile(
+    r"^(.{0,3}?)([甲乙丙丁]|(?:[一二三四五六七八九十\d]+号?|[a-h])(?=[组班栋楼库仓机线队桌厅店房车]))(.?)"
+)
 # A sentence that opens with its verb is the speaker's: "Switched over to …", 跳槽到…了.
 _NO_SUBJECT_EN_RE: Final = re.compile(
     r"(?:^|[.!?;]\s+)(?:(?:just|finally|officially|also|back|now|not|still|off|on)\s+)*(?:\w{2,}(?<!ne)(?<!bas)ed|gave|went|got|took"
@@ -336,6 +347,9 @@ def _read(text: str) -> Reading:
         leads=tuple(leads),
         openings=frozenset(openings),
         before=before,
+        owners=_owners(folded),
+        person=_person(folded),
+        complements=_complements(folded),
         counted=frozenset(counted),
         about_self=_about_self(folded),
         scopes=frozenset(match.group() for match in signs.SCOPE_RE.finditer(folded)),
@@ -382,6 +396,59 @@ def _clause(clause: str) -> tuple[list[str], bool, dict[str, str]]:
             before.setdefault(term, previous)
         previous = term
     return found, negative, before
+
+
+_COMPLEMENT_RE: Final = re.compile(
+    r"\b([a-z]{3,})\s+(of|for|with|in|to|at|from|about)\s+(?:(?:the|a|an|my|our|his|her|their)\s+)?([a-z]{2,})\b"
+)
+_NO_HEAD: Final = frozenset(
+    word
+    for line in (
+        "live lives lived living work works worked working move moved moves moving go goes going went come",
+        "comes came stay stays staying based switched switch changed back over out away down listen listens",
+        "listening pay pays talk talks look looks belong belongs start starts started join joined is are was",
+        "were due here there now on off up get got drive drives drove meet meets met need needs want wants",
+        "apply applied send sends sent fly flies flew run runs",
+    )
+    for word in line.split()
+)
+
+
+_OWNER_RE: Final = re.compile(r"\b(my|our|[a-z]{2,})(?:(?<=\bmy)|(?<=\bour)|'s)\s+(?:[a-z]+\s+)?([a-z]{3,})\b")
+_NO_OWNER: Final = frozenset(
+    ("it", "that", "there", "here", "what", "who", "he", "she", "let", "how", "where", "when")
+)
+_PERSON_ZH_RE: Final = re.compile(r"(?:^|(?<=[,。，]))([小老阿][\u4e00-\u9fff])(?=[\u4e00-\u9fff])")
+_NO_PERSON_ZH: Final = frozenset(
+    "小区小时小学小孩小组小心小说小吃小店小狗小猫小费小票小雨小明星老板老师老家老婆老公老是老妈老爸老鼠老人老大阿姨阿公阿婆"[
+        at : at + 2
+    ]
+    for at in range(0, 56, 2)
+)
+
+
+def _owners(folded: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for match in _OWNER_RE.finditer(folded):
+        owner, thing = match.groups()
+        if owner not in _NO_OWNER:
+            found.setdefault(_english(thing)[0], "self" if owner in ("my", "our") else _english(owner)[0])
+    return found
+
+
+def _person(folded: str) -> str:
+    match = _PERSON_ZH_RE.search(folded)
+    return match.group(1) if match and match.group(1) not in _NO_PERSON_ZH else ""
+
+
+def _complements(folded: str) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for match in _COMPLEMENT_RE.finditer(folded):
+        head, word, of = match.groups()
+        if head in _NO_HEAD or head.endswith(("ed", "ing")) or of in ENGLISH_NUMBERS or of in _MONTHS:
+            continue
+        found.setdefault(_english(head)[0], {})[word] = _english(of)[0]
+    return found
 
 
 def _telling(clause_terms: list[str]) -> list[str]:

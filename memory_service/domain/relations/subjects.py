@@ -28,8 +28,7 @@ def one_subject(earlier: Reading, later: Reading) -> bool:
 
     Of whom a clause opens with it is; who is only named in one ("a letter from the landlord: …") tells of it.
     """
-    others = later.people - earlier.people
-    if others and not earlier.people & later.people and (others & set(later.leads) or later.leads_with in others):
+    if of_other_people(earlier, later):
         return False
     if any(has(earlier, lead) for lead in later.leads) or any(has(later, lead) for lead in earlier.leads):
         return True
@@ -62,6 +61,26 @@ _TELLERS: Final = frozenset(
     )
     for word in line.split()
 )
+
+
+def complements_apart(earlier: Reading, later: Reading) -> bool:
+    """Whether what both name is of, for, with or in another thing: the price of milk, the price of butter."""
+    for head, mine in earlier.complements.items():
+        its = later.complements.get(head)
+        if its and mine.keys() & its.keys():
+            pairs = [(mine[word], its[word]) for word in mine.keys() & its.keys()]
+            if any(a != b and not has(later, a) and not has(earlier, b) for a, b in pairs):
+                return True
+    return False
+
+
+def of_other_people(earlier: Reading, later: Reading) -> bool:
+    """Whether one is led by somebody ("my wife's rent") whom the other does not name; who only tells is none."""
+    for one, other in ((earlier, later), (later, earlier)):
+        led = {lead for lead in one.leads if lead in one.people and lead not in _TELLERS}
+        if led and not led & other.people:
+            return True
+    return False
 
 
 def of_other_things(earlier: Reading, later: Reading) -> bool:
