@@ -88,6 +88,14 @@ class GroupCommit(Generic[ItemT, ResultT]):
                     await self._commit(owner, [waiting])
                 return
             results = [error] * len(group)
+        except Exception as error:  # noqa: BLE001 - a bug that one item meets is answered to it alone
+            if len(group) > 1:
+                for waiting in group:
+                    await self._commit(owner, [waiting])
+                return
+            if not group[0].answer.done():
+                group[0].answer.set_exception(error)
+            return
         except BaseException as error:
             for waiting in group:
                 if not waiting.answer.done():

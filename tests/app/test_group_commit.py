@@ -86,6 +86,25 @@ async def test_one_at_fault_fails_alone_and_an_absence_fails_all() -> None:
         await group.join(ALICE, 2)
 
 
+async def test_a_bug_that_one_meets_is_its_own_and_the_queue_goes_on() -> None:
+    commits = Commits()
+
+    async def commit(owner: OwnerKey, items: Sequence[int]) -> Sequence[int | MemoryServiceError]:
+        answers = await commits(owner, items)
+        if 4 in items:
+            raise ValueError("a bug")
+        return answers
+
+    group = GroupCommit(commit)
+    calls = [asyncio.create_task(group.join(ALICE, n)) for n in (0, 2, 4, 6)]
+    await settle()
+    commits.gate.set()
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    assert [answer for answer in answers if not isinstance(answer, Exception)] == [0, 20, 60]
+    assert isinstance(answers[2], ValueError)
+    assert await group.join(ALICE, 8) == 80
+
+
 async def test_a_queue_has_its_limit() -> None:
     commits = Commits()
     group = GroupCommit(commits, waiting_max=2)
