@@ -11,6 +11,7 @@ from typing import Final
 from memory_service.domain.relations import _signs as signs
 from memory_service.domain.relations import _words as words
 from memory_service.domain.relations.bare import bare_wording
+from memory_service.domain.relations.belonging import complements_of, owners_of, person_of
 from memory_service.domain.relations.change_words import CHANGE_WORDS
 from memory_service.domain.relations.quantities import Quantity, quantities
 from memory_service.domain.text.analysis import AnalysisOptions, stem_english, token_terms, tokens
@@ -347,9 +348,9 @@ def _read(text: str) -> Reading:
         leads=tuple(leads),
         openings=frozenset(openings),
         before=before,
-        owners=_owners(folded),
-        person=_person(folded),
-        complements=_complements(folded),
+        owners=owners_of(folded, _form),
+        person=person_of(folded),
+        complements=complements_of(folded, _form),
         counted=frozenset(counted),
         about_self=_about_self(folded),
         scopes=frozenset(match.group() for match in signs.SCOPE_RE.finditer(folded)),
@@ -396,59 +397,6 @@ def _clause(clause: str) -> tuple[list[str], bool, dict[str, str]]:
             before.setdefault(term, previous)
         previous = term
     return found, negative, before
-
-
-_COMPLEMENT_RE: Final = re.compile(
-    r"\b([a-z]{3,})\s+(of|for|with|in|to|at|from|about)\s+(?:(?:the|a|an|my|our|his|her|their)\s+)?([a-z]{2,})\b"
-)
-_NO_HEAD: Final = frozenset(
-    word
-    for line in (
-        "live lives lived living work works worked working move moved moves moving go goes going went come",
-        "comes came stay stays staying based switched switch changed back over out away down listen listens",
-        "listening pay pays talk talks look looks belong belongs start starts started join joined is are was",
-        "were due here there now on off up get got drive drives drove meet meets met need needs want wants",
-        "apply applied send sends sent fly flies flew run runs",
-    )
-    for word in line.split()
-)
-
-
-_OWNER_RE: Final = re.compile(r"\b(my|our|[a-z]{2,})(?:(?<=\bmy)|(?<=\bour)|'s)\s+(?:[a-z]+\s+)?([a-z]{3,})\b")
-_NO_OWNER: Final = frozenset(
-    ("it", "that", "there", "here", "what", "who", "he", "she", "let", "how", "where", "when")
-)
-_PERSON_ZH_RE: Final = re.compile(r"(?:^|(?<=[,。，]))([小老阿][\u4e00-\u9fff])(?=[\u4e00-\u9fff])")
-_NO_PERSON_ZH: Final = frozenset(
-    "小区小时小学小孩小组小心小说小吃小店小狗小猫小费小票小雨小明星老板老师老家老婆老公老是老妈老爸老鼠老人老大阿姨阿公阿婆"[
-        at : at + 2
-    ]
-    for at in range(0, 56, 2)
-)
-
-
-def _owners(folded: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for match in _OWNER_RE.finditer(folded):
-        owner, thing = match.groups()
-        if owner not in _NO_OWNER:
-            found.setdefault(_english(thing)[0], "self" if owner in ("my", "our") else _english(owner)[0])
-    return found
-
-
-def _person(folded: str) -> str:
-    match = _PERSON_ZH_RE.search(folded)
-    return match.group(1) if match and match.group(1) not in _NO_PERSON_ZH else ""
-
-
-def _complements(folded: str) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
-    for match in _COMPLEMENT_RE.finditer(folded):
-        head, word, of = match.groups()
-        if head in _NO_HEAD or head.endswith(("ed", "ing")) or of in ENGLISH_NUMBERS or of in _MONTHS:
-            continue
-        found.setdefault(_english(head)[0], {})[word] = _english(of)[0]
-    return found
 
 
 def _telling(clause_terms: list[str]) -> list[str]:
@@ -523,6 +471,10 @@ def _english(word: str) -> tuple[str, bool]:
     elif word.startswith("un") and len(word) > 6 and word.endswith(("ed", "able", "ful", "ing")):
         stem, denies = stem_english(word[2:]), True
     return _SAME_EN.get(stem, stem), denies
+
+
+def _form(word: str) -> str:
+    return _english(word)[0]
 
 
 def _weight(term: str, names: frozenset[str]) -> float:
