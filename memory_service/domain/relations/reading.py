@@ -14,6 +14,7 @@ from memory_service.domain.relations.bare import bare_wording
 from memory_service.domain.relations.belonging import complements_of, owners_of, person_of
 from memory_service.domain.relations.change_words import CHANGE_WORDS
 from memory_service.domain.relations.quantities import Quantity, quantities
+from memory_service.domain.relations.tables import denying, grouped
 from memory_service.domain.text.analysis import AnalysisOptions, stem_english, token_terms, tokens
 from memory_service.domain.text.negation import polarity
 from memory_service.domain.text.numerals import ENGLISH_NUMBERS, ENGLISH_ORDINALS, chinese_number
@@ -198,33 +199,13 @@ _LIKE_EN: Final = "like"
 _LIKE_ZH: Final = "偏好"
 
 
-def _grouped(table: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for line in table.strip().splitlines():
-        members = line.split()
-        for word in members:
-            found.setdefault(word, found.get(members[0], members[0]))
-    return found
-
-
-def _denying(table: str) -> tuple[dict[str, str], frozenset[str]]:
-    same: dict[str, str] = {}
-    negative: set[str] = set()
-    for line in table.strip().splitlines():
-        yes, no = (part.split() for part in line.split("|"))
-        for word in no:
-            same.setdefault(word, yes[0])
-            negative.add(word)
-    return same, frozenset(negative)
-
-
-_SAME_EN: Final = {stem_english(word): stem_english(first) for word, first in _grouped(words.SAME_ENGLISH).items()}
-_SAME_ZH: Final = _grouped(words.SAME_CHINESE)
-_DENY_EN_RAW: Final = _denying(words.DENYING_ENGLISH)
+_SAME_EN: Final = {stem_english(word): stem_english(first) for word, first in grouped(words.SAME_ENGLISH).items()}
+_SAME_ZH: Final = grouped(words.SAME_CHINESE)
+_DENY_EN_RAW: Final = denying(words.DENYING_ENGLISH)
 _DENY_EN: Final = {stem_english(word): stem_english(first) for word, first in _DENY_EN_RAW[0].items()}
-_DENY_ZH: Final = _denying(words.DENYING_CHINESE)[0]
-_KIN_EN: Final = _grouped(words.KIN_ENGLISH)
-_KIN_ZH: Final = _grouped(words.KIN_CHINESE)
+_DENY_ZH: Final = denying(words.DENYING_CHINESE)[0]
+_KIN_EN: Final = grouped(words.KIN_ENGLISH)
+_KIN_ZH: Final = grouped(words.KIN_CHINESE)
 # One character is kin only by itself: 慧敏姐 is a colleague.
 _KIN_ZH_RE: Final = re.compile(
     "|".join(
