@@ -22,7 +22,7 @@ ResultT = TypeVar("ResultT")
 @dataclass(slots=True)
 class _Waiting(Generic[ItemT, ResultT]):
     item: ItemT
-    answer: asyncio.Future[ResultT | MemoryServiceError]
+    answer: asyncio.Future[ResultT | Exception]
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class GroupCommit(Generic[ItemT, ResultT]):
             MemoryServiceError: of its own item, or of the whole commit. Unavailable: OVERLOADED when too many
                 wait for this owner.
         """
-        answer: asyncio.Future[ResultT | MemoryServiceError] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[ResultT | Exception] = asyncio.get_running_loop().create_future()
         queue = self._queues.get(owner)
         if queue is None:
             self._queues[owner] = [_Waiting(item, answer)]
@@ -63,7 +63,7 @@ class GroupCommit(Generic[ItemT, ResultT]):
         else:
             queue.append(_Waiting(item, answer))
         result = await answer
-        if isinstance(result, MemoryServiceError):
+        if isinstance(result, Exception):
             raise result
         return result
 
@@ -78,24 +78,16 @@ class GroupCommit(Generic[ItemT, ResultT]):
             _refuse(queue)
 
     async def _commit(self, owner: OwnerKey, group: Sequence[_Waiting[ItemT, ResultT]]) -> None:
-        results: Sequence[ResultT | MemoryServiceError]
+        results: Sequence[ResultT | Exception]
         try:
             results = await self.commit(owner, [waiting.item for waiting in group])
-        except MemoryServiceError as error:
+        except Exception as error:  # noqa: BLE001 - it is the answer of whom it concerns, a bug included
             if len(group) > 1 and not isinstance(error, Unavailable | DeadlineExceeded | LimitExceeded):
                 # One of them is at fault, and must not take the others with it.
                 for waiting in group:
                     await self._commit(owner, [waiting])
                 return
             results = [error] * len(group)
-        except Exception as error:  # noqa: BLE001 - a bug that one item meets is answered to it alone
-            if len(group) > 1:
-                for waiting in group:
-                    await self._commit(owner, [waiting])
-                return
-            if not group[0].answer.done():
-                group[0].answer.set_exception(error)
-            return
         except BaseException as error:
             for waiting in group:
                 if not waiting.answer.done():

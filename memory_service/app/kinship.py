@@ -225,8 +225,8 @@ class Kinship:
             if head is None or not _comparable(head, draft) or head.current.claim == draft.claim:
                 continue
             held = read(head.current.text)
-            replaced = {p.text for p in await self._pieces(workspace, head)} - {head.current.text}
-            if any(text not in head.current.text and returns_to(read(text), held, later) for text in replaced):
+            replaced = [p.text for p in await self._pieces(workspace, head) if p.text not in head.current.text]
+            if any(returns_to(read(text), held, later) for text in replaced):
                 rivals[memory_id] = (head, _RETURNED)
         return replace(kin, rivals=rivals)
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from memory_service.domain.relations.change_words import CHANGE_WORDS, ENDING_WORDS
 from memory_service.domain.relations.entries import two_entries
+from memory_service.domain.relations.features import sets_apart
 from memory_service.domain.relations.judging import DENIED_OUTRIGHT, OTHER_VALUE, TOPIC_REPLACED
 from memory_service.domain.relations.preference import opposed
 from memory_service.domain.relations.reading import Reading
@@ -82,10 +83,7 @@ def _ends_what_is_there(earlier: Reading, later: Reading) -> bool:
         return True
     if any(not has(earlier, term) and told[term] >= 1.0 for term in ended if term in told):
         return False
-    kinds = {kind for kind, _ in earlier.values} & {kind for kind, _ in later.values}
-    return all(
-        {v for k, v in earlier.values if k == kind} & {v for k, v in later.values if k == kind} for kind in kinds
-    )
+    return not sets_apart(earlier, later)
 
 
 def _records(earlier: Reading, later: Reading) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from memory_service.domain.relations.change_words import CHANGE_WORDS
+from memory_service.domain.relations.features import sets_apart
 from memory_service.domain.relations.other_value import another_in_place, siblings
 from memory_service.domain.relations.quantities import DATE, clashing
 from memory_service.domain.relations.reading import Reading
@@ -38,9 +39,7 @@ def two_entries(earlier: Reading, later: Reading, *, unsaid: bool) -> bool:
         return True
     if not unsaid:
         return False
-    return another_in_place(earlier, later) or (
-        _on_an_occasion(earlier, later) or _another_kind(earlier, later) or _own_words(earlier, later)
-    )
+    return any(sign(earlier, later) for sign in (another_in_place, _on_an_occasion, _another_kind, _own_words))
 
 
 def _other_owner(earlier: Reading, later: Reading) -> bool:
@@ -57,20 +56,21 @@ def _other_owner(earlier: Reading, later: Reading) -> bool:
 
 def _of_a_list(earlier: Reading, later: Reading) -> bool:
     """Whether the earlier one says several things, and the later one speaks of one of them only."""
-    if "list" in earlier.signs and (later.denied or _ends(later)):
+    if "list" in earlier.signs and (later.denied or _gives_up(later)):
         items = {
             t
             for t, w in earlier.terms.items()
             if w >= _CONTENT and t not in CHANGE_WORDS and t not in earlier.openings
         }
-        if items - later.terms.keys() and items & later.terms.keys() and not {"all", "none"} & later.signs - {"none"}:
+        if items - later.terms.keys() and items & later.terms.keys() and "all" not in later.signs:
             return True
     kinds, its = ({k for k, v in one.quantities if k not in _RATES or v != 1} for one in (earlier, later))
     days = bool(earlier.values) and not later.values
     return bool(kinds & its) and (days or len(kinds) > 1) and not kinds <= its
 
 
-def _ends(later: Reading) -> bool:
+def _gives_up(later: Reading) -> bool:
+    """Whether it says that something is given up, and no new value."""
     return (
         "change" in later.signs
         and not later.quantities
@@ -81,17 +81,8 @@ def _ends(later: Reading) -> bool:
 def _of_other_occasions(earlier: Reading, later: Reading) -> bool:
     """Whether each is of another day, part of the day, side or colour, and says another number of it."""
     numbers = clashing(earlier.quantities, later.quantities, later.left_behind)
-    mine, its = _by_set(earlier), _by_set(later)
-    apart = [kind for kind in mine.keys() & its.keys() if mine[kind].isdisjoint(its[kind])]
     changed = {"change", "correction", "verified"} & later.signs
-    return bool(numbers) and bool(apart) and (not changed or len(numbers) > 1)
-
-
-def _by_set(reading: Reading) -> dict[int, set[str]]:
-    grouped: dict[int, set[str]] = {}
-    for kind, value in reading.values:
-        grouped.setdefault(kind, set()).add(value)
-    return grouped
+    return bool(numbers) and sets_apart(earlier, later) and (not changed or len(numbers) > 1)
 
 
 def _on_an_occasion(earlier: Reading, later: Reading) -> bool:

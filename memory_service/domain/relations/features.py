@@ -32,13 +32,13 @@ def may_concern(earlier: Reading, later: Reading) -> bool:
 
 def conflicting_values(earlier: Reading, later: Reading) -> bool:
     """Whether both name a value of one closed set (a weekday, a side, a date) and not the same."""
-    if earlier.values and later.values:
-        sets = {number for number, _ in earlier.values} & {number for number, _ in later.values}
-        for number in sets:
-            mine = {value for kind, value in earlier.values if kind == number}
-            if mine.isdisjoint(value for kind, value in later.values if kind == number):
-                return True
-    return conflicting_numbers(earlier, later)
+    return sets_apart(earlier, later) or conflicting_numbers(earlier, later)
+
+
+def sets_apart(earlier: Reading, later: Reading) -> bool:
+    """Whether there is a closed set (weekdays, sides) of which both have a value and not one in common."""
+    kinds = {kind for kind, _ in earlier.values} & {kind for kind, _ in later.values}
+    return not kinds <= {kind for kind, _ in earlier.values & later.values}
 
 
 def conflicting_numbers(earlier: Reading, later: Reading) -> bool:

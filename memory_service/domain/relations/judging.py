@@ -19,7 +19,7 @@ from memory_service.domain.relations.preference import opposed
 from memory_service.domain.relations.quantities import CLOCK
 from memory_service.domain.relations.reading import Reading
 from memory_service.domain.relations.relation import Judgement, StatementRelation
-from memory_service.domain.relations.subjects import one_subject
+from memory_service.domain.relations.subjects import CLAIM_WORDS_MAX, one_subject
 
 MERGE_CERTAINTY: Final = 0.65
 """Least certainty of a paraphrase."""
@@ -50,9 +50,6 @@ OTHER_VALUE: Final = "another_value"
 OTHER_VALUE_CERTAINTY: Final = 0.9
 _SAID_MOSTLY: Final = 0.5
 """Share of what a statement says that must be denied for it to be denied as a whole."""
-_LIST: Final = frozenset(("list",))
-WORDS_MAX: Final = 16
-"""Most content words of a statement that another may replace by a value, a topic or a denial alone."""
 TOPIC_REPLACED: Final = "topic_replaced"
 """The reason of a judgement by `topic_replaced`."""
 DENIED_OUTRIGHT: Final = "denied_outright"
@@ -103,17 +100,9 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
     if not same_slot and _unrelated(found, cosine):
         return Judgement(_D, 0.95, "nothing_in_common")
     passes = _passes(earlier, later)
-    # What is read word by word below must be one claim; of a long text too much is shared by chance.
-    short = max(len(earlier.order), len(later.order)) <= WORDS_MAX
-    passes_by = passes or not short
-    other_value = None if passes_by else another_value(earlier, later, found, cosine)
-    if other_value is not None:
-        return Judgement(other_value, OTHER_VALUE_CERTAINTY, OTHER_VALUE)
-    if not passes_by and topic_replaced(earlier, later, found, cosine):
-        return Judgement(_U, OTHER_VALUE_CERTAINTY, TOPIC_REPLACED)
-    if not passes_by and _denied_outright(earlier, later, found):
-        replaces = found["change"] or found["hint"] or found["correction"] or "verified" in later.signs
-        return Judgement(_U if replaces else _O, DENIED_CERTAINTY, DENIED_OUTRIGHT)
+    ruled = None if passes else _ruled(earlier, later, found, cosine)
+    if ruled is not None:
+        return ruled
     shares = _shares(found, cosine, same_slot)
     if same_slot and found["more"] and not (found["change"] or found["correction"]):
         return Judgement(_D, 0.7, "one_more_value")
@@ -137,6 +126,21 @@ def judge(earlier: Reading, later: Reading, *, cosine: float | None = None, same
     return Judgement(_D, round(max(shares[_D], 0.3), 3), next(iter(barred.values()), "unsure"))
 
 
+def _ruled(earlier: Reading, later: Reading, found: Mapping[str, float], cosine: float | None) -> Judgement | None:
+    """What is read word by word, before any sum; None of longer texts, and when no rule speaks."""
+    if max(len(earlier.order), len(later.order)) > CLAIM_WORDS_MAX:
+        return None
+    other_value = another_value(earlier, later, found, cosine)
+    if other_value is not None:
+        return Judgement(other_value, OTHER_VALUE_CERTAINTY, OTHER_VALUE)
+    if topic_replaced(earlier, later, found, cosine):
+        return Judgement(_U, OTHER_VALUE_CERTAINTY, TOPIC_REPLACED)
+    if not _denied_outright(earlier, later, found):
+        return None
+    replaces = found["change"] or found["hint"] or found["correction"] or "verified" in later.signs
+    return Judgement(_U if replaces else _O, DENIED_CERTAINTY, DENIED_OUTRIGHT)
+
+
 def _passes(earlier: Reading, later: Reading) -> bool:
     """Whether the later one tells of a day or a while, and says nothing of a change: it stands beside what holds."""
     fresh = later.signs - earlier.signs
@@ -145,7 +149,7 @@ def _passes(earlier: Reading, later: Reading) -> bool:
         return True
     if {"change", "correction"} & later.signs:
         return False
-    return bool({"passing", "moment"} & later.signs - earlier.signs)
+    return bool({"passing", "moment"} & fresh)
 
 
 def _denied_outright(earlier: Reading, later: Reading, found: Mapping[str, float]) -> bool:
@@ -162,7 +166,7 @@ def _said_of(earlier: Reading, later: Reading, clause: frozenset[str]) -> bool:
     said = {term for term in clause if later.terms[term] > NEAR_WEIGHT}
     if not said or not said <= earlier.terms.keys() or said & earlier.denied:
         return False
-    if _LIST & earlier.signs and {t for t in earlier.terms if earlier.terms[t] >= 1.0 and t not in later.terms}:
+    if "list" in earlier.signs and {t for t in earlier.terms if earlier.terms[t] >= 1.0 and t not in later.terms}:
         return False  # of several things one
     own = sum(w for t, w in earlier.terms.items() if t not in earlier.names and t not in earlier.people)
     if sum(earlier.terms[term] for term in said) < _SAID_MOSTLY * own:

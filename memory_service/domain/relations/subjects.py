@@ -7,8 +7,9 @@ from typing import Final
 from memory_service.domain.relations.change_words import CHANGE_WORDS
 from memory_service.domain.relations.reading import Reading
 
+CLAIM_WORDS_MAX: Final = 16
+"""Most content words of one claim: of a longer text too much is shared by chance."""
 _RETURN_SHARED_MIN: Final = 1.2
-_RETURN_WORDS_MAX: Final = 16
 """Weight of the words that a statement has of what it goes back to."""
 
 
@@ -41,7 +42,7 @@ def returns_to(replaced: Reading, held: Reading, later: Reading) -> bool:
     Args:
         replaced: what the held statement replaced.
     """
-    if "return" not in later.signs or later.scopes - held.scopes or len(later.order) > _RETURN_WORDS_MAX:
+    if "return" not in later.signs or later.scopes - held.scopes or len(later.order) > CLAIM_WORDS_MAX:
         return False
     if replaced.names & later.names and "change" in held.signs:
         return True  # what it left is named in what is held as well
